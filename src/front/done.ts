@@ -1,4 +1,4 @@
-import { type Cookies, csrfToken, type FormGuard } from "./http/cookies.ts";
+import { type Cookies, csrfToken } from "./http/cookies.ts";
 import type { FrontContext } from "./http/routes.ts";
 import { browserSecret } from "./oauth/pending-request.ts";
 import type { UserPorts } from "./user-ports.ts";
@@ -6,7 +6,8 @@ import type { UserPorts } from "./user-ports.ts";
 /** The member of a page's query that names what was just done. */
 export const DONE_MEMBER = "done";
 
-const purpose = (done: string): string => `${DONE_MEMBER} ${done}`;
+/** Of the token beside that name. */
+export const donePurpose = (done: string): string => `${DONE_MEMBER} ${done}`;
 
 type Browser = { readonly ports: Pick<UserPorts, "randomBytes">; readonly cookies: Cookies; readonly ctx: FrontContext };
 
@@ -15,12 +16,6 @@ type Browser = { readonly ports: Pick<UserPorts, "randomBytes">; readonly cookie
  * @param path without a query  @param done letters and dashes
  */
 export function donePath({ ports, cookies, ctx }: Browser, path: string, done: string): string {
-  const token = csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose(done));
+  const token = csrfToken(browserSecret(ctx, cookies, ports.randomBytes), donePurpose(done));
   return `${path}?${DONE_MEMBER}=${done}.${token}`;
-}
-
-/** What was just done in this browser. @param member of the query  @returns undefined without a right token, as in a link of another site */
-export function doneIn(member: string, guard: FormGuard, ctx: FrontContext): string | undefined {
-  const [done = "", token] = member.split(".");
-  return guard.isToken(ctx, token, purpose(done)) ? done : undefined;
 }

@@ -8,6 +8,7 @@ import {
   accountPageHandler,
   type FormAct,
   type FormHandlers,
+  type FormRefused,
   failedForm,
   type PageHandler,
   queryForm,
@@ -48,14 +49,14 @@ const provedPage = (show: (visit: Visit, page: AccountPage) => Promise<void> | v
   });
 
 /** POST of a form that needs one. Nothing is done, and the user returns to the section, where the form is opened again. */
-export const provedForm = (act: FormAct): PageHandler =>
+export const provedForm = (act: FormAct, refused?: FormRefused): PageHandler =>
   accountForm(async (visit, form, signedIn) => {
     if (isFresh(signedIn)) return act(visit, form, signedIn);
     const path = pathText(visit.ctx);
     // Pages that are opened with a fresh proof have fields, and what was typed there is lost.
     const late = PROVED_PAGES.includes(path) ? `&${TOO_LATE}=yes` : "";
     sendRedirect(visit.ctx, proofPath(visit.site, path, returnToOf(visit.site, form), late));
-  });
+  }, refused);
 
 /**
  * GET and POST of a page with such a form. A refusal that the user can correct shows the form again.
@@ -67,12 +68,5 @@ export const provedFormPage = (
   act: FormAct,
 ): FormHandlers => ({
   GET: provedPage((visit, { signedIn }) => show(visit, signedIn, {})),
-  POST: provedForm(async (visit, form, signedIn) => {
-    try {
-      return await act(visit, form, signedIn);
-    } catch (error) {
-      await show(visit, signedIn, failedForm(visit, error, fields), form);
-      return undefined;
-    }
-  }),
+  POST: provedForm(act, (visit, signedIn, error, form) => show(visit, signedIn, failedForm(visit, error, fields), form)),
 });

@@ -9,7 +9,7 @@ import { mayMakeClients } from "../../management/acts.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { newSecret } from "../../random.ts";
-import { DONE_MEMBER, doneIn } from "../done.ts";
+import { DONE_MEMBER, donePurpose } from "../done.ts";
 import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { callerOf } from "../http/caller.ts";
@@ -53,6 +53,9 @@ export type FormHandlers = { readonly GET: PageHandler; readonly POST: PageHandl
 /** What a form does. @returns the path to redirect to, or undefined when it has answered */
 export type FormAct<Of extends Visit = Visit> = (visit: Of, form: Form, signedIn: SignedIn) => Promise<string | undefined>;
 
+/** Shows a form again. @throws the error that the user cannot correct */
+export type FormRefused = (visit: Visit, signedIn: SignedIn, error: unknown, form: Form) => Promise<void> | void;
+
 /** The members of the query. @throws {Refusal} invalid_request */
 export const queryForm = ({ ctx }: Visit): Form => parseForm(queryText(ctx));
 
@@ -71,10 +74,12 @@ export async function formFor({ guard, ctx }: Visit, purpose: string | ((form: F
 export const browserToken = ({ cookies, ports, ctx }: Visit, purpose: string): string =>
   csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose);
 
-/** What was just done in this browser, from the redirect after a form. @throws {Refusal} invalid_request */
+/** What was just done in this browser; undefined without a right token, as in a link of another site. @throws {Refusal} invalid_request */
 export function doneOf(visit: Visit): string | undefined {
   const member = queryMember(visit, DONE_MEMBER);
-  return member === undefined ? undefined : doneIn(member, visit.guard, visit.ctx);
+  if (member === undefined) return undefined;
+  const [done = "", token] = member.split(".");
+  return visit.guard.isToken(visit.ctx, token, donePurpose(done)) ? done : undefined;
 }
 
 /** The session of the browser. What follows names its user, and has the branding of their realm and the links that their role gives. */
@@ -168,20 +173,23 @@ export async function senderOfForm(visit: Visit, form: Form): Promise<SignedIn |
   return signedIn;
 }
 
-/** POST of a form of an account page. */
+/** POST of a form of an account page. @param refused answers where it threw; by default its route does */
 export const accountForm =
-  <Of extends Visit = Visit>(act: FormAct<Of>): PageHandler<Of> =>
+  <Of extends Visit = Visit>(act: FormAct<Of>, refused?: FormRefused): PageHandler<Of> =>
   async (visit) => {
     const { ctx, site } = visit;
     const form = await formBody(ctx);
-    const toSignIn = () => void sendRedirect(ctx, signInFor(site, pathText(ctx), returnToOf(site, form)));
+    const toSignIn = () => sendRedirect(ctx, signInFor(site, pathText(ctx), returnToOf(site, form)));
     const signedIn = await senderOfForm(visit, form);
     if (!signedIn) return toSignIn();
-    const next = await act(visit, form, signedIn).catch((error: unknown) => {
+    try {
+      const next = await act(visit, form, signedIn);
+      if (next !== undefined) sendRedirect(ctx, site.path(next));
+    } catch (error) {
       if (isRefusal(error) && error.reason === SESSION_ENDED) return toSignIn();
-      throw error;
-    });
-    if (next !== undefined) sendRedirect(ctx, site.path(next));
+      if (refused === undefined) throw error;
+      await refused(visit, signedIn, error, form);
+    }
   };
 
 /** The path to sign in and return to the destination, or else to the account page with this path, or to the page whose form has it. Pure. */

@@ -3,6 +3,7 @@ import type { User } from "../../../accounts/ports.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { milliseconds } from "../../../clock.ts";
 import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context.ts";
+import type { Form } from "../../../protocol/form.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendJson } from "../../http/answers.ts";
@@ -10,7 +11,7 @@ import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, failedForm, goneAfter, type Visit } from "../kit.ts";
 import type { FailedForm } from "../views/layout.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
-import { withRecords } from "../views/words.ts";
+import { namesOf } from "../views/words.ts";
 import { type AccountPage, sendAccount } from "./view.ts";
 
 type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "offersConsole">> & FailedForm;
@@ -18,26 +19,11 @@ type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "off
 async function show(visit: Visit, user: User, { faults = [], status, ...shown }: Shown) {
   const { ports } = visit;
   const consents = await ports.consents.ofUser(user.id);
-  const scopes = new Set<string>();
-  const resources: string[] = [];
-  for (const consent of consents) {
-    for (const scope of consent.scopes) scopes.add(scope);
-    resources.push(...consent.resources);
-  }
-  const [described, targets, records] = await Promise.all([
-    ports.scopeDescriptions.of(user.realmId, [...scopes]),
-    ports.namedTargets(resources),
-    ports.resources.shown(user.realmId, resources),
-  ]);
-  const page = {
-    user,
-    consents,
-    ...withRecords(records, { described, targets }),
-    token: accountToken(visit, user),
-    faults,
-    ...shown,
-  };
-  sendAccount(visit, page, status);
+  sendAccount(
+    visit,
+    { user, consents, ...(await namesOf(ports, user, consents)), token: accountToken(visit, user), faults, ...shown },
+    status,
+  );
 }
 
 /** Seconds after a sign-in in which a passkey is offered. */
@@ -93,15 +79,15 @@ export const dataPage = accountPageHandler(async (visit, { signedIn: { user } })
 });
 
 /** POST /account/profile: first and last name. */
-export const profilePage = accountForm(async (visit, form, { user }) => {
-  const typed = { firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" };
-  try {
-    await rename(user, assertShape(NameBody, typed), visit.ports.users, callerOf(visit.ctx));
+export const profilePage = accountForm(
+  async (visit, form, { user }) => {
+    await rename(user, assertShape(NameBody, typedName(form)), visit.ports.users, callerOf(visit.ctx));
     return donePath(visit, ACCOUNT_START, "named");
-  } catch (error) {
-    await show(visit, user, { typed, ...failedForm(visit, error, ["firstName", "lastName"]) });
-  }
-});
+  },
+  (visit, { user }, error, form) => show(visit, user, { typed: typedName(form), ...failedForm(visit, error, ["firstName", "lastName"]) }),
+);
+
+const typedName = (form: Form) => ({ firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" });
 
 /** POST /account/revoke: removes a consent. */
 export const revokePage = accountForm(async (visit, form, { user }) => {
@@ -110,12 +96,11 @@ export const revokePage = accountForm(async (visit, form, { user }) => {
 });
 
 /** POST /account/resend: another verification mail to the user's address. */
-export const resendOwnPage = accountForm(async (visit, _form, { user }) => {
-  if (user.emailVerified) return "/account"; // confirmed since the page was shown
-  try {
+export const resendOwnPage = accountForm(
+  async (visit, _form, { user }) => {
+    if (user.emailVerified) return "/account"; // confirmed since the page was shown
     await resendVerification(user.email, visit.ports, callerOf(visit.ctx));
     return donePath(visit, ACCOUNT_START, "resent");
-  } catch (error) {
-    await show(visit, user, failedForm(visit, error, []));
-  }
-});
+  },
+  (visit, { user }, error) => show(visit, user, failedForm(visit, error, [])),
+);

@@ -103,15 +103,13 @@ export const confirmAddressPage: FormHandlers = {
     const { title, text } = visit.texts.address.signInFirst;
     sendNotice(visit, { tone: "plain", title, text, more: wideLink(toSignIn, visit.texts.words.signIn) });
   },
-  POST: accountForm(async (visit, form, signedIn) => {
-    const link = form.get("token") ?? "";
-    try {
-      await confirmAddressChange(link, signedIn, visit.ports, callerOf(visit.ctx));
+  POST: accountForm(
+    async (visit, form, signedIn) => {
+      await confirmAddressChange(form.get("token") ?? "", signedIn, visit.ports, callerOf(visit.ctx));
       return donePath(visit, ACCOUNT_START, "address");
-    } catch (error) {
-      await showConfirm(visit, signedIn.user, link, failedForm(visit, error, []));
-    }
-  }),
+    },
+    (visit, { user }, error, form) => showConfirm(visit, user, form.get("token") ?? "", failedForm(visit, error, [])),
+  ),
 };
 
 const STOP = "address-stop";

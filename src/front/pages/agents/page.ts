@@ -15,7 +15,7 @@ import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, sendAccountPage } from "../views/cards.ts";
 import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part, type Site } from "../views/layout.ts";
-import { type Described, scopeWords, shownName, shownTarget, shownText, type Targets, withRecords } from "../views/words.ts";
+import { type Described, namesOf, scopeWords, shownName, shownTarget, shownText, type Targets } from "../views/words.ts";
 
 const PATH = "/account/agents";
 
@@ -26,7 +26,7 @@ type Shown = Partial<Pick<AccountPage, "done">> & FailedForm;
 
 async function show(visit: Visit, user: User, { done, faults = [], status }: Shown): Promise<void> {
   const { ports, language } = visit;
-  const { delegations, agentPauses, scopeDescriptions } = ports;
+  const { delegations, agentPauses } = ports;
   const owner = { kind: "user", userId: user.id } as const;
   const [live, lately, pauses] = await Promise.all([
     delegations.list(owner, { live: true }, { limit: PAGE_LIMIT }),
@@ -34,16 +34,14 @@ async function show(visit: Visit, user: User, { done, faults = [], status }: Sho
     agentPauses.list(owner, {}, { limit: PAGE_LIMIT }),
   ]);
   const all = [...live.items, ...lately.items];
-  const [described, clients, records] = await Promise.all([
-    scopeDescriptions.of(user.realmId, [...new Set(all.flatMap(({ scopes }) => scopes))]),
-    ports.namedTargets(namedIn(all)),
-    ports.resources.shown(user.realmId, [...new Set(all.flatMap(({ audience }) => audience))]),
-  ]);
+  const asked = ports.namedTargets([...new Set(all.flatMap(({ chain, audience }) => [...chain, ...audience]))]);
+  const access = all.map(({ scopes, audience }) => ({ scopes, resources: audience }));
+  const [names, clients] = [await namesOf(ports, user, access, asked), await asked];
   const cards = agentCards(all, pauses.items);
   const [texts, token] = [visit.texts.agents, accountToken(visit, user)];
-  const names = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
-  const named = (id: string) => names.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
-  const print = { site: visit.site, language, texts, token, clients, named, ...withRecords(records, { described, targets: clients }) };
+  const agents = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
+  const named = (id: string) => agents.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
+  const print = { site: visit.site, language, texts, token, clients, named, ...names };
   const content = html`${faultSummary(language, faults)}
 <p>${texts.intro}</p>
 ${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
@@ -57,14 +55,10 @@ export const agentsPage = accountPageHandler((visit, { signedIn: { user }, done 
 
 /** POST of a form that stops something, which may be gone since the page was shown. @param act returns the value of `done` */
 const stopForm = (act: (visit: Visit, form: Form, user: User) => Promise<string>) =>
-  accountForm(async (visit, form, { user }) => {
-    try {
-      return donePath(visit, PATH, await act(visit, form, user));
-    } catch (error) {
-      await show(visit, user, goneForm(error, visit.texts.agents.gone));
-      return undefined;
-    }
-  });
+  accountForm(
+    async (visit, form, { user }) => donePath(visit, PATH, await act(visit, form, user)),
+    (visit, { user }, error) => show(visit, user, goneForm(error, visit.texts.agents.gone)),
+  );
 
 /** POST /account/agents/end: stops one delegation, or with `agent` all of an agent. */
 export const endAgentPage = stopForm(async (visit, form, user) => {
@@ -176,11 +170,6 @@ export interface AgentCard {
 
 /** Whether a delegation is active, or would be if neither its agent nor an earlier one were paused. */
 const isHeld = ({ ended }: Delegation): boolean => ended === null || ended.reason === "agent_paused" || ended.reason === "paused_above";
-
-/** The client_ids whose names a page of delegations may show. Pure. */
-const namedIn = (delegations: readonly Delegation[]): readonly string[] => [
-  ...new Set(delegations.flatMap(({ chain, audience }) => [...chain, ...audience])),
-];
 
 /**
  * The agents that could exchange this token: none where the chain is full, or for an assertion, which another server accepts. Pure.

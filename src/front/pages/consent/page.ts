@@ -10,7 +10,7 @@ import { openPushed } from "../../oauth/client-requests.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
 import { browserToken, type FormHandlers, formFor, queryMember, SET_UP, signedInTo, type Visit, validRequest } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
-import { shownClient, withRecords } from "../views/words.ts";
+import { namesOf, shownClient } from "../views/words.ts";
 import { consentView } from "./view.ts";
 
 /** The member of the query that asks the user in any case: another one has signed in since, or the request means more, than was decided on. */
@@ -87,9 +87,7 @@ async function show(visit: Visit, pending: PendingDecision): Promise<void> {
   const { authorization, request, signedIn, open } = pending;
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
-  const { realmId } = signedIn.user;
-  const [described, records] = await Promise.all([ports.scopeDescriptions.of(realmId, scopes), ports.resources.shown(realmId, resources)]);
-  const targets = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
+  const clients = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
   const page = {
     token: browserToken(visit, purpose(requestId)),
     requestId,
@@ -100,8 +98,7 @@ async function show(visit: Visit, pending: PendingDecision): Promise<void> {
     newScopes: effectiveScopes(newScopes, lifetimes),
     resources,
     newResources,
-    records,
-    ...withRecords(records, { described, targets }),
+    ...(await namesOf(ports, signedIn.user, [authorization], clients)),
     lifetimes,
   };
   sendPage(visit, consentView(visit, page));

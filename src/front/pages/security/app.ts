@@ -96,12 +96,9 @@ export const appPage = provedFormPage([CODE_FIELD], show, async (visit, form, si
 
 /** POST /account/security/app/codes: new recovery codes, shown once. */
 export const renewCodesPage = provedForm(async (visit, _form, signedIn) => {
-  try {
-    sendCodes(visit, await renewRecoveryCodes(signedIn, visit.ports, callerOf(visit.ctx)));
-  } catch (error) {
-    return showGone(visit, signedIn, error, "appGone");
-  }
-});
+  sendCodes(visit, await renewRecoveryCodes(signedIn, visit.ports, callerOf(visit.ctx)));
+  return undefined;
+}, showGone("appGone"));
 
 export const removeAppPage = factorForm(
   (visit) => visit.site.path(donePath(visit, SECURITY, "appRemoved")),

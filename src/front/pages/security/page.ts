@@ -7,7 +7,7 @@ import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
-import { accountForm, accountPageHandler, accountToken, goneAfter, goneForm, type Visit } from "../kit.ts";
+import { accountForm, accountPageHandler, accountToken, type FormRefused, goneAfter, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, passkeyForm, passkeyHead, sendAccountPage } from "../views/cards.ts";
 import {
   buttonForm,
@@ -55,11 +55,11 @@ ${leavingCards(card)}`;
   if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
 
-/** Shows the page where a form was about something that another tab has removed. @throws any other error */
-export async function showGone(visit: Visit, signedIn: SignedIn, error: unknown, what: "passkeyGone" | "appGone") {
-  await showSecurity(visit, signedIn, goneForm(error, visit.texts.security[what]));
-  return undefined;
-}
+/** Shows the page where a form was about something that another tab has removed. */
+export const showGone =
+  (what: "passkeyGone" | "appGone"): FormRefused =>
+  (visit, signedIn, error) =>
+    showSecurity(visit, signedIn, goneForm(error, visit.texts.security[what]));
 
 /** GET /account/security: the password, and where the user is signed in. */
 export const securityPage = accountPageHandler((visit, { signedIn, done }) =>

@@ -26,17 +26,17 @@ export const factorForm = (
   next: (visit: Visit, returnTo: ReturnTo) => string,
   act: (visit: Visit, form: Form, signedIn: SignedIn) => Promise<void>,
 ) =>
-  provedForm(async (visit, form, signedIn) => {
-    const returnTo = returnToOf(visit.site, form);
-    try {
+  provedForm(
+    async (visit, form, signedIn) => {
       await act(visit, form, signedIn);
-      sendRedirect(visit.ctx, next(visit, returnTo));
-    } catch (error) {
-      const failed = failedForm(visit, error, []);
-      if (returnTo.requestId === undefined) await showSecurity(visit, signedIn, failed);
-      else await showSetUp(visit, returnTo, failed);
-    }
-  });
+      sendRedirect(visit.ctx, next(visit, returnToOf(visit.site, form)));
+      return undefined;
+    },
+    (visit, signedIn, error, form) => {
+      const [returnTo, failed] = [returnToOf(visit.site, form), failedForm(visit, error, [])];
+      return returnTo.requestId === undefined ? showSecurity(visit, signedIn, failed) : showSetUp(visit, returnTo, failed);
+    },
+  );
 
 /** POST /account/security/passkeys/options: a challenge for the script of the page. */
 export const newPasskeyOptions = accountForm(async (visit, _form, signedIn) => {
@@ -56,14 +56,10 @@ export const newPasskeyPage = factorForm(
   },
 );
 
-export const renamePasskeyPage = accountForm(async (visit, form, signedIn) => {
-  try {
-    await renamePasskey(form.get("passkey") ?? "", signedIn.user, form.get("name") ?? "", visit.ports, callerOf(visit.ctx));
-    return donePath(visit, SECURITY, "renamed");
-  } catch (error) {
-    return showGone(visit, signedIn, error, "passkeyGone");
-  }
-});
+export const renamePasskeyPage = accountForm(async (visit, form, { user }) => {
+  await renamePasskey(form.get("passkey") ?? "", user, form.get("name") ?? "", visit.ports, callerOf(visit.ctx));
+  return donePath(visit, SECURITY, "renamed");
+}, showGone("passkeyGone"));
 
 export const removePasskeyPage = factorForm(
   (visit) => visit.site.path(donePath(visit, SECURITY, "removed")),

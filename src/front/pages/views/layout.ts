@@ -44,7 +44,7 @@ export function returnToMember({ requestId, next }: ReturnTo): readonly [name: s
 
 /** HTML text. Only `html` makes it, so that any other text in a page is escaped. */
 export class Markup {
-  readonly text: string;
+  declare readonly text: string; // without a field to define at each of the many instances
 
   constructor(text: string) {
     this.text = text;

@@ -1,7 +1,8 @@
 import { BUILT_IN_SCOPES, type ScopeDescription, type Wording } from "../../../accounts/account.ts";
+import type { User } from "../../../accounts/ports.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
-import type { ShownRecord } from "../../../resources/ports.ts";
 import { LANGUAGES, type Language, shownList, TEXTS } from "../../../texts/languages.ts";
+import type { UserPorts } from "../../user-ports.ts";
 import { html, type Markup } from "./layout.ts";
 
 /** What a page shows of the application that sent the request. */
@@ -67,21 +68,35 @@ export function shownResource(resource: string): string {
 }
 
 /** Clients among resources, by client_id, and resources with a record. */
-export type Targets = ReadonlyMap<string, { readonly name: string; readonly isAgent: boolean; readonly hasRecord?: true }>;
+export type Targets = ReadonlyMap<string, Target>;
+type Target = { readonly name: string; readonly isAgent: boolean; readonly hasRecord?: true };
 
 /**
- * Adds what the records of resources say: their names, and the words of their scopes, which come before the realm's descriptions. Pure.
- * @param shown the realm's descriptions, and the clients among the resources
+ * What operators and developers say of what was allowed: descriptions of scopes, and names of clients and resources. The words of a resource's
+ * own scopes come before the realm's.
+ * @param clients those among the resources, where they are known
  */
-export function withRecords(records: readonly ShownRecord[], shown: { readonly described: Described; readonly targets: Targets }) {
+export async function namesOf(
+  ports: Pick<UserPorts, "scopeDescriptions" | "namedTargets" | "resources">,
+  { realmId }: Pick<User, "realmId">,
+  allowed: readonly { readonly scopes: readonly string[]; readonly resources: readonly string[] }[],
+  clients?: Targets | Promise<Targets>,
+) {
+  const [scopes, resources] = [new Set<string>(), new Set<string>()];
+  for (const access of allowed) {
+    for (const scope of access.scopes) scopes.add(scope);
+    for (const resource of access.resources) resources.add(resource);
+  }
+  const [ofRealm, named, records] = await Promise.all([
+    ports.scopeDescriptions.of(realmId, [...scopes]),
+    clients ?? ports.namedTargets([...resources]),
+    ports.resources.shown(realmId, [...resources]),
+  ]);
   const worded = records.flatMap(({ scopes }) => scopes.filter(({ title }) => Object.keys(title).length > 0));
-  return {
-    described: new Map([...shown.described, ...worded.map((scope) => [scope.name, scope] as const)]) as Described,
-    targets: new Map([
-      ...shown.targets,
-      ...records.map(({ resource, name }) => [resource, { name, isAgent: false, hasRecord: true }] as const),
-    ]) as Targets,
-  };
+  const described: Described = new Map([...ofRealm, ...worded.map((scope) => [scope.name, scope] as const)]);
+  const recorded = records.map(({ resource, name }) => [resource, { name, isAgent: false, hasRecord: true }] as const);
+  const targets: Targets = new Map<string, Target>([...named, ...recorded]);
+  return { records, described, targets };
 }
 
 /** A resource in words: one with a record by name and address, a client by name and kind, so that it cannot imitate an address. */
