@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ZodOpenApiResponsesObject } from "zod-openapi";
+import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { issuesOf } from "../../protocol/issue-messages.ts";
 import { jsonBody } from "../http/body.ts";
@@ -71,19 +71,12 @@ async function accountBody<T extends z.ZodType>(ctx: FrontContext, schema: T): P
   }
 }
 
-interface AccountOperation {
-  readonly summary: string;
-  readonly description?: string;
-  readonly requestParams?: { readonly query: z.ZodObject };
-  readonly responses: ZodOpenApiResponsesObject;
-}
-
 /** A POST route of the account endpoints that takes a JSON body. */
 export const accountRoute = <Body extends z.ZodType>(
   print: ErrorPrinter,
   path: string,
   body: Body,
-  describe: () => AccountOperation,
+  describe: () => ZodOpenApiOperationObject,
   answer: (ctx: FrontContext, body: z.output<Body>) => Promise<void>,
 ): Route => ({
   method: "POST",

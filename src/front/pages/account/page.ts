@@ -1,5 +1,4 @@
 import { rename, revokeConsent } from "../../../accounts/account.ts";
-import type { User } from "../../../accounts/ports.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { milliseconds } from "../../../clock.ts";
 import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context.ts";
@@ -8,23 +7,9 @@ import { assertShape, NameBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendJson } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
-import { accountForm, accountPageHandler, accountToken, failedForm, goneAfter, type Visit } from "../kit.ts";
-import type { FailedForm } from "../views/layout.ts";
+import { accountForm, accountPageHandler, failedForm, goneAfter } from "../kit.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
-import { namesOf } from "../views/words.ts";
-import { type AccountPage, sendAccount } from "./view.ts";
-
-type Shown = Partial<Pick<AccountPage, "done" | "typed" | "offersPasskey" | "offersConsole">> & FailedForm;
-
-async function show(visit: Visit, user: User, { faults = [], status, ...shown }: Shown) {
-  const { ports } = visit;
-  const consents = await ports.consents.ofUser(user.id);
-  sendAccount(
-    visit,
-    { user, consents, ...(await namesOf(ports, user, consents)), token: accountToken(visit, user), faults, ...shown },
-    status,
-  );
-}
+import { showAccount } from "./view.ts";
 
 /** Seconds after a sign-in in which a passkey is offered. */
 const JUST_NOW = 60;
@@ -33,7 +18,7 @@ const JUST_NOW = 60;
 export const accountPage = accountPageHandler((visit, { signedIn: { user, session }, done }) => {
   const offersPasskey =
     visit.ports.relyingParty !== undefined && session.reachableAcr !== PHISHING_RESISTANT_ACR && session.proofAge < JUST_NOW;
-  return show(visit, user, { done, offersPasskey, offersConsole: done === SET_UP_DONE && user.role === "operator" });
+  return showAccount(visit, user, { done, offersPasskey, offersConsole: done === SET_UP_DONE && user.role === "operator" });
 });
 
 /** GET /account/data: what the service keeps about the user, without secrets, as a JSON file (docs/privacy.md). Times are milliseconds since the epoch. */
@@ -84,7 +69,8 @@ export const profilePage = accountForm(
     await rename(user, assertShape(NameBody, typedName(form)), visit.ports.users, callerOf(visit.ctx));
     return donePath(visit, ACCOUNT_START, "named");
   },
-  (visit, { user }, error, form) => show(visit, user, { typed: typedName(form), ...failedForm(visit, error, ["firstName", "lastName"]) }),
+  (visit, { user }, error, form) =>
+    showAccount(visit, user, { typed: typedName(form), ...failedForm(visit, error, ["firstName", "lastName"]) }),
 );
 
 const typedName = (form: Form) => ({ firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" });
@@ -102,5 +88,5 @@ export const resendOwnPage = accountForm(
     await resendVerification(user.email, visit.ports, callerOf(visit.ctx));
     return donePath(visit, ACCOUNT_START, "resent");
   },
-  (visit, { user }, error) => show(visit, user, failedForm(visit, error, [])),
+  (visit, { user }, error) => showAccount(visit, user, failedForm(visit, error, [])),
 );

@@ -1,51 +1,40 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
+import { accountToken, type Visit } from "../kit.ts";
 import { doneWords, sendAccountPage, wideLink } from "../views/cards.ts";
-import {
-  type Asked,
-  buttonForm,
-  day,
-  type FormPage,
-  faultSummary,
-  field,
-  hidden,
-  html,
-  type Markup,
-  type Writing,
-} from "../views/layout.ts";
-import { type Described, scopeWords, shownHost, shownName, shownTarget, type Targets } from "../views/words.ts";
+import { buttonForm, day, type FailedForm, faultSummary, field, hidden, html, type Markup } from "../views/layout.ts";
+import { type Names, namesOf, scopeWords, shownHost, shownName, shownTarget } from "../views/words.ts";
 
-export interface AccountPage extends Pick<FormPage, "token" | "faults"> {
-  readonly user: User;
-  readonly consents: readonly Consent[];
-  /** Clients among the resources of the consents. */
-  readonly targets: Targets;
-  readonly described: Described;
+/** What the page shows besides the account. */
+interface Shown extends FailedForm {
   readonly done?: string | undefined;
   /** The name as typed, where it could not be saved. */
-  readonly typed?: { readonly firstName: string; readonly lastName: string } | undefined;
+  readonly typed?: Readonly<Record<"firstName" | "lastName", string>>;
   /** For the first operator, who has just opened the account. */
-  readonly offersConsole?: boolean | undefined;
+  readonly offersConsole?: boolean;
   /** For a user who has just signed in without a passkey, and has none. */
-  readonly offersPasskey?: boolean | undefined;
+  readonly offersPasskey?: boolean;
 }
 
-export function sendAccount(asked: Asked, page: AccountPage, status?: number): void {
-  const { user, consents, token, done, faults } = page;
-  const { site, language } = asked;
-  const { account: texts, security, words } = asked.texts;
+export async function showAccount(visit: Visit, user: User, shown: Shown): Promise<void> {
+  const { ports, site, language } = visit;
+  const { account: texts, security, words } = visit.texts;
+  const { done, faults, status } = shown;
+  const consents = await ports.consents.ofUser(user.id);
+  const names = await namesOf(ports, user, consents);
+  const token = accountToken(visit, user);
   const name = [user.firstName, user.lastName].filter(Boolean).join(" ");
   const tag = user.emailVerified
     ? html`<span class="tag tag-good">${texts.confirmed}</span>`
     : html`<span class="tag tag-new">${texts.notConfirmed}</span>`;
   const content = html`${
-    page.offersConsole &&
+    shown.offersConsole &&
     html`<section class="card" aria-labelledby="console">
 <h2 id="console">${texts.consoleOffer(site.host)}</h2>
 <p>${texts.consoleOfferText}</p>
 ${wideLink(site.path("/console"), texts.consoleOfferLink)}
 </section>`
   }${
-    page.offersPasskey &&
+    shown.offersPasskey &&
     html`<section class="card" aria-labelledby="offer">
 <h2 id="offer">${texts.passkeyOffer}</h2>
 <p>${security.passkeysText}</p>
@@ -59,7 +48,7 @@ ${name !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${name}</bdi></dd></di
 <div><dt>${texts.memberSince}</dt><dd>${day(language, user.createdAt)}</dd></div>
 </dl>
 ${!user.emailVerified && buttonForm(site.path("/account/resend"), token, { words: texts.resend })}
-${nameForm(asked, page)}
+${nameForm(visit, user, token, shown)}
 <p class="small"><a href="${site.path("/account/data")}">${texts.download}</a></p>
 </section>
 <section class="card" aria-labelledby="applications">
@@ -67,13 +56,13 @@ ${nameForm(asked, page)}
 ${
   consents.length === 0
     ? html`<p class="empty">${texts.noApplications}</p>`
-    : html`<ul class="applications">${consents.map((consent) => application(asked, consent, page))}</ul>`
+    : html`<ul class="applications">${consents.map((consent) => application(visit, consent, names, token))}</ul>`
 }
 </section>`;
-  sendAccountPage(asked, { path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) }, content, status);
+  sendAccountPage(visit, { path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) }, content, status);
 }
 
-function nameForm({ site, language, texts: { account: texts } }: Writing, { user, token, typed, faults }: AccountPage): Markup {
+function nameForm({ site, language, texts: { account: texts } }: Visit, user: User, token: string, { typed, faults = [] }: Shown): Markup {
   const input = (name: "firstName" | "lastName", autocomplete: string) =>
     field(language, faults, {
       name,
@@ -94,9 +83,9 @@ ${input("lastName", "family-name")}
 </form>`;
 }
 
-function application(writing: Writing, consent: Consent, { targets, described, token }: AccountPage): Markup {
-  const { site, language } = writing;
-  const { account: texts } = writing.texts;
+function application(visit: Visit, consent: Consent, { targets, described }: Names, token: string): Markup {
+  const { site, language } = visit;
+  const { account: texts } = visit.texts;
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt, resources } = consent;
   const places = resources.map(

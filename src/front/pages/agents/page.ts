@@ -14,8 +14,8 @@ import { donePath } from "../../done.ts";
 import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, sendAccountPage } from "../views/cards.ts";
-import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part, type Site } from "../views/layout.ts";
-import { type Described, namesOf, scopeWords, shownName, shownTarget, shownText, type Targets } from "../views/words.ts";
+import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part } from "../views/layout.ts";
+import { type Names, namesOf, scopeWords, shownName, shownTarget, shownText } from "../views/words.ts";
 
 const PATH = "/account/agents";
 
@@ -41,7 +41,7 @@ async function show(visit: Visit, user: User, { done, faults = [], status }: Sho
   const [texts, token] = [visit.texts.agents, accountToken(visit, user)];
   const agents = new Map(cards.map(({ agent }) => [agent.clientId, nameOf(language, agent)]));
   const named = (id: string) => agents.get(id) ?? shownName(language, clients.get(id)?.name ?? id);
-  const print = { site: visit.site, language, texts, token, clients, named, ...names };
+  const print = { ...visit, ...names, token, clients, named };
   const content = html`${faultSummary(language, faults)}
 <p>${texts.intro}</p>
 ${cards.length === 0 ? html`<p class="empty">${texts.none}</p>` : cards.map((card, index) => agentCard(print, card, index))}
@@ -84,16 +84,10 @@ export const resumeAgentPage = accountForm(async (visit, form, { user }) => {
 });
 
 /** What every part of the page needs. */
-interface Print {
-  readonly site: Site;
-  readonly language: Language;
-  readonly texts: Texts["agents"];
+interface Print extends Visit, Names {
   readonly token: string;
   /** The clients that are named by client_id. */
   readonly clients: ReadonlyMap<string, NamedTarget>;
-  /** These, and the resources with a record. */
-  readonly targets: Targets;
-  readonly described: Described;
   /** The name of the agent with this client_id. */
   readonly named: (clientId: string) => string;
 }
@@ -101,7 +95,7 @@ interface Print {
 const nameOf = (language: Language, { clientId, name }: NamedClient): string => shownName(language, name ?? clientId);
 
 function agentCard(print: Print, card: AgentCard, index: number): Markup {
-  const { texts } = print;
+  const { agents: texts } = print.texts;
   const { agent, held, lastActed, pausedByUser, pausedByOperator } = card;
   const [name, member] = [print.named(agent.clientId), ["agent", agent.clientId] as const];
   return html`<section class="card" aria-labelledby="agent-${index}">
@@ -126,7 +120,8 @@ function standing(texts: Texts["agents"], { held, pausedByUser, pausedByOperator
 }
 
 function delegationItem(print: Print, delegation: Delegation): Markup {
-  const { language, texts, described, clients, targets, named } = print;
+  const { language, described, clients, targets, named } = print;
+  const { agents: texts } = print.texts;
   const { id, kind, application, chain, scopes, audience, issuedAt, expiresAt, ended } = delegation;
   const places = audience
     .filter((value) => !clients.has(value) && URL.canParse(value))

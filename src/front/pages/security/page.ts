@@ -1,7 +1,7 @@
 import { signOutElsewhere, signOutOthers } from "../../../accounts/account.ts";
 import type { Passkey } from "../../../accounts/factors.ts";
 import type { LiveSession, SignedIn } from "../../../accounts/ports.ts";
-import { type Language, shownMoment, type Texts } from "../../../texts/languages.ts";
+import { shownMoment, type Texts } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
@@ -9,18 +9,7 @@ import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, type FormRefused, goneAfter, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, passkeyForm, passkeyHead, sendAccountPage } from "../views/cards.ts";
-import {
-  buttonForm,
-  type FailedForm,
-  faultSummary,
-  field,
-  hidden,
-  html,
-  type Markup,
-  moment,
-  type Part,
-  type Site,
-} from "../views/layout.ts";
+import { buttonForm, type FailedForm, faultSummary, field, hidden, html, type Markup, moment, type Part } from "../views/layout.ts";
 import { appCard, appOverFaults } from "./app-card.ts";
 
 /** The page about password, other accounts and sessions. @param failed what could not be done to the page's lists */
@@ -38,7 +27,7 @@ export async function showSecurity(
     ports.secondFactors.stateOf(user.id),
   ]);
   const [texts, token] = [visit.texts.security, accountToken(visit, user)];
-  const card = { site, language, texts, token };
+  const card = { ...visit, token };
   const frame = { path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) };
   const content = html`${faultSummary(language, faults)}
 ${passkeys && passkeyCard(card, passkeys)}
@@ -79,16 +68,12 @@ export const endOtherSessionsPage = accountForm(async (visit, _form, { user, ses
 });
 
 /** What every part of the page needs. */
-interface Card {
-  readonly site: Site;
-  readonly language: Language;
-  readonly texts: Texts["security"];
-  readonly token: string;
-}
+type Card = Visit & { readonly token: string };
 
 /** @param current the id of the session of this browser */
 function sessionsCard(card: Card, sessions: readonly LiveSession[], current: string): Markup {
-  const { site, texts, token } = card;
+  const { site, token } = card;
+  const { security: texts } = card.texts;
   const elsewhere = sessions.filter(({ id }) => id !== current);
   const item = (session: LiveSession) => sessionItem(card, session, session.id === current);
   return html`<section class="card" aria-labelledby="sessions">
@@ -99,7 +84,7 @@ ${elsewhere.length > 0 && buttonForm(site.path("/account/security/sessions/end-o
 </section>`;
 }
 
-function leavingCards({ site, texts, token }: Card): Markup {
+function leavingCards({ site, texts: { security: texts }, token }: Card): Markup {
   return html`<section class="card" aria-labelledby="everywhere">
 <h2 id="everywhere">${texts.everywhere}</h2>
 <p>${texts.everywhereText}</p>
@@ -115,7 +100,7 @@ ${hidden(token)}
 </section>`;
 }
 
-function sessionItem({ site, language, texts, token }: Card, session: LiveSession, here: boolean): Markup {
+function sessionItem({ site, language, texts: { security: texts }, token }: Card, session: LiveSession, here: boolean): Markup {
   const device = deviceWords(texts, session);
   const label = texts.signOutOf(device, shownMoment(language, session.authTime));
   return html`<li>
@@ -134,7 +119,8 @@ const deviceWords = (texts: Texts["security"], { browser, system }: LiveSession)
 
 /** The passkeys of a user, and the form for another. */
 function passkeyCard(card: Card, passkeys: readonly Passkey[]): Markup {
-  const { site, language, texts, token } = card;
+  const { site, language, token } = card;
+  const { security: texts } = card.texts;
   return html`<section class="card" aria-labelledby="passkeys">
 <h2 id="passkeys">${texts.passkeys}</h2>
 <p>${texts.passkeysText}</p>
@@ -152,7 +138,7 @@ ${passkeyForm(site, {
 </section>`;
 }
 
-function passkeyItem({ site, language, texts, token }: Card, passkey: Passkey): Markup {
+function passkeyItem({ site, language, texts: { security: texts }, token }: Card, passkey: Passkey): Markup {
   const { id, name, createdAt, lastUsedAt, backedUp, copiedAt } = passkey;
   const path = "/account/security/passkeys";
   return html`<li>
@@ -175,7 +161,8 @@ ${buttonForm(site.path(`${path}/remove`), token, { words: texts.passkeyRemove, l
 
 /** Other accounts that sign in to this one. Nothing where there is none and no provider. */
 function identitiesCard(card: Card, linked: readonly LinkedIdentity[], connections: readonly OfferedConnection[]): Part {
-  const { texts, token } = card;
+  const { token } = card;
+  const { security: texts } = card.texts;
   const identities = linked.filter(({ confirmed }) => confirmed);
   if (identities.length === 0 && connections.length === 0) return undefined;
   const action = card.site.path("/account/security/identities");
@@ -187,7 +174,7 @@ ${connections.map(({ name, title }) => buttonForm(action, token, { words: texts.
 </section>`;
 }
 
-function identityItem({ language, texts, token }: Card, action: string, identity: LinkedIdentity): Markup {
+function identityItem({ language, texts: { security: texts }, token }: Card, action: string, identity: LinkedIdentity): Markup {
   const { issuer, subject, title, email, createdAt } = identity;
   const shown = title ?? texts.removedProvider;
   const label = texts.unlinkOf(shown, email ?? "").trim();

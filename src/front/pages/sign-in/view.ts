@@ -1,9 +1,13 @@
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import { formView, passkeyForm, passkeyHead } from "../views/cards.ts";
-import { type FormPage, type HostedPage, hidden, html, type Writing } from "../views/layout.ts";
+import { type Fault, type HostedPage, hidden, html, type ReturnTo, type Writing } from "../views/layout.ts";
 import { clientLine, type ShownClient } from "../views/words.ts";
 
-export interface SignInPage extends FormPage {
+export interface SignInPage {
+  readonly token: string;
+  readonly returnTo: ReturnTo;
+  readonly email?: string | undefined;
+  readonly faults: readonly Fault[];
   /** The application that waits for the user, if there is one. */
   readonly client: ShownClient | undefined;
   /** Whether a user is already signed in and has to confirm it. */

@@ -235,14 +235,6 @@ export interface Fault {
 /** What a form shows after a refusal that the user can correct; nothing the first time. */
 export type FailedForm = { readonly faults?: readonly Fault[]; readonly status?: number };
 
-/** What a page needs for a form that leads on to where the user is going. */
-export interface FormPage {
-  readonly token: string;
-  readonly returnTo: ReturnTo;
-  readonly email?: string | undefined;
-  readonly faults: readonly Fault[];
-}
-
 /** The faults at the head of a form, each with a link to its field. */
 export const faultSummary = (language: Language, faults: readonly Fault[]): Part =>
   faults.length > 0 &&

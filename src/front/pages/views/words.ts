@@ -99,6 +99,8 @@ export async function namesOf(
   return { records, described, targets };
 }
 
+export type Names = Awaited<ReturnType<typeof namesOf>>;
+
 /** A resource in words: one with a record by name and address, a client by name and kind, so that it cannot imitate an address. */
 export function shownTarget(language: Language, resource: string, targets: Targets): string {
   const target = targets.get(resource);
