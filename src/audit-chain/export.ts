@@ -73,27 +73,15 @@ export async function* exportLines(source: ExportSource, after: number, until = 
   }
 }
 
-/** Puts each checkpoint after the record that it signs. Both inputs are sorted by number. */
-export function interleave(
+/** Puts each checkpoint after the record that it signs. */
+export const interleave = (
   records: readonly (Link & { readonly record: SealedRecord })[],
   checkpoints: readonly SignedCheckpoint[],
-): readonly ExportLine[] {
-  const waiting = [...checkpoints];
-  const upTo = (seq: number): ExportLine[] => {
-    const lines: ExportLine[] = [];
-    for (let [next] = waiting; next !== undefined && next.seq <= seq; [next] = waiting) {
-      lines.push({ type: "checkpoint", seq: next.seq, kid: next.kid, jws: next.jws });
-      waiting.shift();
-    }
-    return lines;
-  };
-  const first = records[0]?.seq ?? Number.MAX_SAFE_INTEGER;
-  return [
-    ...upTo(first - 1),
-    ...records.flatMap(({ seq, hash, record }): ExportLine[] => [{ type: "record", seq, hash, record }, ...upTo(seq)]),
-    ...upTo(Number.MAX_SAFE_INTEGER),
-  ];
-}
+): readonly ExportLine[] =>
+  [
+    ...records.map(({ seq, hash, record }) => ({ type: "record" as const, seq, hash, record })),
+    ...checkpoints.map(({ seq, kid, jws }) => ({ type: "checkpoint" as const, seq, kid, jws })),
+  ].sort((one, other) => one.seq - other.seq); // of equal numbers the record stays first
 
 /** The lines of a file in UTF-8. Only a line feed ends one: JSON may hold the other separators, at which `readline` splits a text. */
 export async function* linesOf(file: AsyncIterable<Buffer>): AsyncGenerator<string> {

@@ -211,7 +211,7 @@ export const OPERATION_SETTINGS = {
     "Attributes of this process at the collector, such as `deployment.environment.name=production`. They win over `service.name` and `service.namespace`, which is the issuer, but not over `service.instance.id`, which each process has for itself.",
   ),
   OTEL_TRACES_SAMPLER_ARG: operation(
-    text((value) => /^(?:0|0?\.\d{1,9}|1|1\.0|0\.\d{1,9})$/.test(value), "is not a number from 0 to 1", "give a share such as 0.1")
+    text((value) => /^(?:0|0?\.\d{1,9}|1(?:\.0)?)$/.test(value), "is not a number from 0 to 1", "give a share such as 0.1")
       .transform(Number)
       .default(1),
     "The share of requests that are traced, from 0 to 1.",
