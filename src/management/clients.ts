@@ -159,8 +159,7 @@ export const clientsRouter = router({
 
   /** How many users allowed something to a client: one of the caller, or any for an operator. Who they are is for operators. @throws {Refusal} not_found */
   consents: developerProcedure.input(ById).query(async ({ ctx, input }) => {
-    const reach = isOperator(ctx.caller) ? ({ kind: "all" } as const) : ctx.reach;
-    const { clientId } = found(await ctx.ports.clients.byId(input.id, reach));
+    const { clientId } = found(await ctx.ports.clients.byId(input.id, ctx.view));
     return countsView(await ctx.ports.clientConsents.counts(clientId));
   }),
 

@@ -60,11 +60,9 @@ export interface Bearers {
   ): Promise<Bearer>;
 }
 
-export interface UserFilter {
-  readonly role?: Role | undefined;
-  readonly enabled?: boolean | undefined;
-  readonly emailVerified?: boolean | undefined;
-  readonly realmId?: string | undefined;
+type FilteredMember = "role" | "enabled" | "emailVerified" | "realmId";
+
+export interface UserFilter extends Readonly<{ [Member in FilteredMember]?: User[Member] | undefined }> {
   /** A part of the e-mail address or of a name, without regard to case; or an id. */
   readonly search?: string | undefined;
 }
@@ -162,16 +160,9 @@ export interface PublishedKeys {
 
 export type ProvisionCounts = Readonly<Record<"created" | "changed" | "unchanged", number>>;
 
-export interface ProvisionSummary extends Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> {
-  /** Only for a file that describes scopes. */
-  readonly scopes?: ProvisionCounts;
-  /** Only for a file with resources. */
-  readonly resources?: ProvisionCounts;
-  /** Only for a file with connections. */
-  readonly connections?: ProvisionCounts;
-  /** Only for a file with issuers of workloads. */
-  readonly workloadIssuers?: ProvisionCounts;
-}
+/** The optional sections only for a file that has them. */
+export type ProvisionSummary = Readonly<Record<"realms" | "users" | "clients", ProvisionCounts>> &
+  Readonly<Partial<Record<"scopes" | "resources" | "connections" | "workloadIssuers", ProvisionCounts>>>;
 
 /** What a provisioning file would change. Passwords and secrets have no `before` and `after`. */
 export interface ProvisionDifference {

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { senderOf, testMail } from "../accounts/mails.ts";
 import { keyUri } from "../audit.ts";
-import type { Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
-import { actsOf, actsOnClient, actsOnUser, isOperator } from "./acts.ts";
+import { actsOf, actsOnClient, actsOnUser } from "./acts.ts";
 import { apiKeysRouter, clientsRouter, found } from "./clients.ts";
 import { ById, language, RecordId } from "./inputs.ts";
 import { liveRouter } from "./live.ts";
@@ -56,8 +55,6 @@ const operatorSigningKeysRouter = router({
   }),
 });
 
-const ALL: Reach = { kind: "all" };
-
 /** The caller, and what the caller may do. @see docs/protocol.md#viewer */
 const viewerRouter = router({
   get: developerProcedure.query(async ({ ctx: { ports, caller } }) => ({
@@ -66,8 +63,8 @@ const viewerRouter = router({
   })),
 
   /** What the caller may do with a client: with any as an operator, otherwise with their own. @throws {Refusal} not_found */
-  client: developerProcedure.input(ById).query(async ({ ctx: { ports, caller, reach }, input: { id } }) => ({
-    can: actsOnClient(caller, found(await ports.clients.byId(id, isOperator(caller) ? ALL : reach))),
+  client: developerProcedure.input(ById).query(async ({ ctx: { ports, caller, view }, input: { id } }) => ({
+    can: actsOnClient(caller, found(await ports.clients.byId(id, view))),
   })),
 
   /** What an operator may do with a user. @throws {Refusal} not_found */
@@ -88,8 +85,7 @@ const figuresRouter = router({
 
   /** One client: of the caller, or any for an operator. @throws {Refusal} not_found */
   ofClient: developerProcedure.input(z.strictObject({ span, id: RecordId })).query(async ({ ctx, input }) => {
-    const reach = isOperator(ctx.caller) ? ({ kind: "all" } as const) : ctx.reach;
-    const { clientId } = found(await ctx.ports.clients.byId(input.id, reach));
+    const { clientId } = found(await ctx.ports.clients.byId(input.id, ctx.view));
     return { figures: (await ctx.ports.figures.ofClient(input.span, clientId)).map(figureView) };
   }),
 });

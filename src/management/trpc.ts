@@ -162,18 +162,19 @@ export function bearerToken(authorization: string | undefined): string {
   return token;
 }
 
-/** For signed-in users, with the clients that they own. */
+const ALL: Reach = { kind: "all" };
+
+/** For signed-in users, with the clients that they own; `view`: all clients for an operator, who may look at them. */
 export const developerProcedure = procedure.use(async ({ ctx, next }) => {
   const caller = await authenticateCaller(ctx);
   const reach: Reach = { kind: "owner", userId: caller.userId };
-  return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
+  return next({ ctx: { caller, reach, view: isOperator(caller) ? ALL : reach, audit: auditOf(ctx, caller) } });
 });
 
 /** For operators, with all records. */
 export const operatorProcedure = procedure.use(async ({ ctx, next }) => {
   const caller = await authenticateOperator(ctx);
-  const reach: Reach = { kind: "all" };
-  return next({ ctx: { caller, reach, audit: auditOf(ctx, caller) } });
+  return next({ ctx: { caller, reach: ALL, audit: auditOf(ctx, caller) } });
 });
 
 /** For acts that cannot be undone, or that give power: the console's user has just proved that it is them. */

@@ -11,7 +11,7 @@ import { operatorAttributes } from "./inputs.ts";
 import type { Figure, PublishedKey } from "./ports.ts";
 import type { AuditChainState, AuditRecord, ConsentCounts } from "./report-ports.ts";
 
-export const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
+const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
 
 /** The answer belongs to its caller, who may change it. */
 type Plain<Thing> = { -readonly [Member in keyof Thing]: Thing[Member] };

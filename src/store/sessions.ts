@@ -12,11 +12,7 @@ import { useFactor } from "./second-factors.ts";
 import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
 import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, type Tx } from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
-import { USER } from "./users.ts";
-
-/** @param userId SQL expression */
-const hasApp = (userId: string): string =>
-  `exists (select 1 from authenticator_apps where authenticator_apps.user_id = ${userId} and confirmed_at is not null)`;
+import { hasApp, USER } from "./users.ts";
 
 /** A Session. @param from `sessions`, or a CTE that returns its rows  @param user `users`, or a CTE likewise */
 const session = (from: string, user: string): string =>

@@ -38,9 +38,11 @@ export const emailKey = (email: string): string => email.normalize("NFC").toLowe
 const OPENED = without(USERS.members, ["id", "realmId", "createdAt", "updatedAt", "epoch", "deletedAt"]);
 const newRow = USERS.writer(["id", "realmId", ...OPENED]);
 
+/** @param userId SQL expression */
+export const hasApp = (userId: string): string =>
+  `exists (select 1 from authenticator_apps where authenticator_apps.user_id = ${userId} and confirmed_at is not null)`;
 /** Of a row of `users`. */
-export const HAS_SECOND_FACTOR =
-  'exists (select 1 from authenticator_apps where authenticator_apps.user_id = users.id and confirmed_at is not null) as "hasSecondFactor"';
+export const HAS_SECOND_FACTOR = `${hasApp("users.id")} as "hasSecondFactor"`;
 
 const SQL = statements("user", {
   open: `with input as (

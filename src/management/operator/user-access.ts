@@ -7,7 +7,7 @@ import { found } from "../clients.ts";
 import { identifier, inParts, language, listing, RecordId, search } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { inMilliseconds, millisecondsOrNull, pageView } from "../views.ts";
+import { inMilliseconds, pageView } from "../views.ts";
 
 const OfUser = z.strictObject({ userId: RecordId });
 const BY_OPERATOR = "by_operator";
@@ -25,11 +25,7 @@ export const operatorFactorsRouter = router({
     ]);
     return {
       authenticatorApp: appAddedAt === null ? null : { addedAt: milliseconds(appAddedAt), recoveryCodes },
-      passkeys: passkeys.map(({ id, name, createdAt, lastUsedAt, copiedAt }) => ({
-        ...{ id, name, createdAt: milliseconds(createdAt) },
-        lastUsedAt: millisecondsOrNull(lastUsedAt),
-        copiedAt: millisecondsOrNull(copiedAt),
-      })),
+      passkeys: passkeys.map(({ backedUp: _, ...passkey }) => inMilliseconds(passkey, "createdAt", "lastUsedAt", "copiedAt")),
     };
   }),
 
@@ -87,7 +83,7 @@ const consentView = <Shown extends Omit<Consent, "userId">>(consent: Shown) =>
 /** What users allowed applications. An operator can revoke it, never give it. */
 export const operatorConsentsRouter = router({
   list: operatorProcedure.input(OfUser).query(async ({ ctx: { ports }, input: { userId } }) => {
-    found(await ports.users.byId(userId));
+    await userOf(ports, userId);
     const consents = await ports.consents.ofUser(userId);
     return { consents: consents.map(({ userId: _, ...consent }) => consentView(consent)) };
   }),
@@ -102,7 +98,7 @@ export const operatorConsentsRouter = router({
 
   /** Revokes a consent, with every token that the application got by it. */
   revoke: operatorProcedure.input(OfUser.extend({ id: RecordId })).mutation(async ({ ctx, input: { userId, id } }) => {
-    const audit = ctx.audit("consent.revoked", { userId, reason: "by_operator" });
+    const audit = ctx.audit("consent.revoked", { userId, reason: BY_OPERATOR });
     if (!(await ctx.ports.consents.revoke(id, userId, audit)))
       throw new Refusal("not_found", "consent_unknown", { description: "The user has given no such consent." });
     return { userId, id };

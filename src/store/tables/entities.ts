@@ -1,20 +1,14 @@
 import { defineEntity, type EntitySchema, p } from "@mikro-orm/core";
 import * as accounts from "./accounts.ts";
 import * as clients from "./clients.ts";
-import * as resources from "./clients.ts";
-import * as workloads from "./clients.ts";
 import * as delegations from "./delegations.ts";
 import * as grants from "./grants.ts";
 import * as records from "./records.ts";
-import * as connections from "./sign-in.ts";
-import * as factors from "./sign-in.ts";
+import * as signIn from "./sign-in.ts";
 import type { AnyTable, Column } from "./table.ts";
 
 /** These modules export only tables and types. */
-const tables = Object.values<AnyTable>({
-  ...{ ...accounts, ...clients, ...connections, ...delegations, ...factors },
-  ...{ ...grants, ...records, ...resources, ...workloads },
-});
+const tables = Object.values<AnyTable>({ ...accounts, ...clients, ...delegations, ...grants, ...records, ...signIn });
 
 const TYPES = {
   uuid: () => p.uuid(),
