@@ -17,6 +17,9 @@ export interface ApiKey {
 /** A new key. It is shown only once. */
 export type MintedApiKey = Pick<ApiKey, "prefix" | "last4"> & { readonly key: string; readonly hash: SecretHash };
 
+/** Keys of a client that are not revoked. */
+export const MOST_VALID_KEYS = 100;
+
 const API_KEY = /^csk_[0-9a-f]{16}_[0-9a-f]{64}$/;
 
 /** Whether a text has the form of a static API key, which no other token of this server has. */

@@ -110,9 +110,9 @@ export type LiveApiKey = { readonly keyId: string; readonly client: Client };
 export type NewApiKey = Omit<MintedApiKey, "key"> & Pick<ApiKey, "id" | "clientId" | "name">;
 
 export interface ApiKeys {
-  /** Stores a key, if the client is in reach and in development at that moment. @returns undefined otherwise */
+  /** Stores a key, if the client is in reach and in development at that moment, and has room for it. @returns undefined otherwise */
   create(key: NewApiKey, reach: Reach, audit: AuditEntry): Promise<ApiKey | undefined>;
-  /** All keys of a client, revoked ones too, newest first. */
+  /** The keys of a client, newest first: all that are valid, and revoked ones until there are 500. */
   ofClient(clientId: string, reach: Reach): Promise<readonly ApiKey[]>;
   /** Idempotent: a revoked key keeps its time of revocation. @returns undefined for a key out of reach */
   revoke(keyId: string, clientId: string, reach: Reach, audit: AuditEntry): Promise<ApiKey | undefined>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isApiKey, mintApiKey } from "../clients/api-key.ts";
+import { isApiKey, MOST_VALID_KEYS, mintApiKey } from "../clients/api-key.ts";
 import { type Client, ENVIRONMENTS, mayHoldApiKey } from "../clients/client.ts";
 import { usesSecret } from "../clients/coherence.ts";
 import { CLIENT_SORTS, type NewClient, type Reach } from "../clients/ports.ts";
@@ -181,6 +181,11 @@ const notInDevelopment = (): Refusal =>
     description: "Static API keys are for clients in the development environment; use client_credentials.",
   });
 
+const tooManyKeys = (): Refusal =>
+  new Refusal("conflict", "too_many_api_keys", {
+    description: `The client has ${MOST_VALID_KEYS} API keys. Revoke one that is not used any more.`,
+  });
+
 /** Static API keys of a developer's clients. @see docs/protocol.md#api-keys */
 export const apiKeysRouter = router({
   create: developerProcedure.input(z.strictObject({ clientId: RecordId, key: CreateApiKeyInput })).mutation(async ({ ctx, input }) => {
@@ -190,8 +195,8 @@ export const apiKeysRouter = router({
     const { key, ...minted } = mintApiKey(randomBytes);
     const record = { ...minted, clientId: input.clientId, name: input.key.name, id: newId(clock, randomBytes) };
     const created = await apiKeys.create(record, ctx.reach, ctx.audit("api_key.created", { clientId: client.clientId }));
-    if (created === undefined) throw notInDevelopment();
-    return { ...apiKeyView(created), key };
+    if (created !== undefined) return { ...apiKeyView(created), key };
+    throw mayHoldApiKey(found(await clients.byId(input.clientId, ctx.reach))) ? tooManyKeys() : notInDevelopment();
   }),
 
   list: developerProcedure.input(z.strictObject({ clientId: RecordId })).query(async ({ ctx, input }) => {

@@ -1,4 +1,4 @@
-import type { ApiKey } from "../clients/api-key.ts";
+import { type ApiKey, MOST_VALID_KEYS } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys } from "../clients/ports.ts";
 import { isUuid } from "../random.ts";
@@ -12,15 +12,21 @@ const API_KEY = without(API_KEYS.members, ["keyHash"]);
 
 const TARGET = `target as (select id, client_id, environment from clients where ${IN_REACH})`;
 
+/** Keys in a list, revoked ones last. */
+const MOST_LISTED = 500;
+
 const SQL = statements("api_key", {
   create: `with ${TARGET},
    created as (
      insert into api_keys (id, client_id, name, prefix, last4, key_hash)
-     select $3::uuid, id, $4, $5, $6, $7::bytea from target where environment = 'development' returning *),
+     select $3::uuid, id, $4, $5, $6, $7::bytea from target where environment = 'development'
+       and (select count(*) from api_keys where client_id = target.id and revoked_at is null) < ${MOST_VALID_KEYS} returning *),
    logged as (${insertAudit(`created, ${entriesIn("$8")}`)})
    select ${API_KEYS.select(API_KEY, "created")} from created`,
   ofClient: `with ${TARGET}
-   select ${API_KEYS.select(API_KEY)} from api_keys where client_id in (select id from target) order by api_keys.id desc`,
+   select ${API_KEYS.select(API_KEY)} from (
+     select * from api_keys where client_id in (select id from target)
+     order by revoked_at is not null, id desc limit ${MOST_LISTED}) as api_keys order by api_keys.id desc`,
   // A key that was revoked earlier is returned unchanged, without a record.
   revoke: `with ${TARGET},
    revoked as (

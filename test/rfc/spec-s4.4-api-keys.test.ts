@@ -41,6 +41,25 @@ describe("POST /api/clients/{clientId}/api-keys", () => {
     expect(dump).not.toContain(key.key.slice(21));
   });
 
+  test("returns 409 while the client has 100 valid keys; revoked ones do not count, and lists have the newest of them", async () => {
+    const { id } = await created();
+    const insert = `insert into api_keys (client_id, name, prefix, last4, key_hash, revoked_at)
+      select $1::uuid, 'many', 'csk_many', '0000', sha256(concat($1::text, $2::text, n)::bytea), $2::timestamptz from generate_series(1, $3::int) as n`;
+    const have = (count: number, revokedAt: string | null) =>
+      api.database.sql.query(statement("test_many_keys", insert), [id, revokedAt, count]);
+    await have(600, "2026-01-01");
+    await have(99, null);
+    const { id: last } = await keyOf(id);
+    const answer = await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "one more" });
+    expect([answer.status, (await answer.json()).message]).toEqual([409, expect.stringContaining("Revoke one")]);
+    const listed: { revokedAt: number | null }[] = await (await api.call(ada, "GET", `/api/clients/${id}/api-keys`))
+      .json()
+      .then(({ apiKeys }) => apiKeys);
+    expect([listed.length, listed.filter(({ revokedAt }) => revokedAt === null).length]).toEqual([500, 100]);
+    await api.call(ada, "DELETE", `/api/clients/${id}/api-keys/${last}`);
+    expect((await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "one more" })).status).toBe(201);
+  });
+
   test("requires a name of 1 to 255 characters and rejects other members", async () => {
     const { id } = await created();
     for (const body of [{}, { name: "" }, { name: "x".repeat(256) }, { name: "x", clientId: id }, { name: "x", key: "csk_" }, []]) {

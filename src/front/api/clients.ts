@@ -122,6 +122,7 @@ function apiKeyRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls): r
         ...notAllowed(),
         ...invalidBody(),
         "403": apiError("The client is not in development: use client_credentials."),
+        "409": apiError("The client has 100 keys: revoke one."),
         ...absent(),
       },
     })),
