@@ -29,7 +29,7 @@ const LOGIN_SCOPES = ["openid", "profile", "email"];
 
 /**
  * Issues a token set to a user who has just signed in with the service itself. Its audience is the issuer.
- * @throws {Refusal} access_denied when the user or the session is no longer valid
+ * @throws {Refusal} unauthenticated when the user or the session is no longer valid; access_denied while the first-party client is disabled
  * @see docs/protocol.md#login-tokens
  */
 async function loginTokens({ userId, sessionId, authTime, requestId, oneCall, address }: LoginTokensRequest, core: Core) {
@@ -42,7 +42,8 @@ async function loginTokens({ userId, sessionId, authTime, requestId, oneCall, ad
   const refresh = oneCall ? undefined : newRefresh(core);
   const issued = { userId, clientId, grantType: "login", scopes: LOGIN_SCOPES, audience, jti, grantId: grant.id, requestId };
   const audit = issueRecord("user", { ...issued, ...(oneCall && { reason: "one_call", address }) });
-  if (!(await core.grants.open(grant, refresh?.family, sessionId, audit))) throw new Refusal("access_denied", "session_not_live");
+  if (!(await core.grants.open(grant, refresh?.family, sessionId, audit)))
+    throw new Refusal("unauthenticated", "session_not_live", { description: "The session is not valid any more. Sign in again." });
   const lifetime = core.lifetimes.accessToken;
   const { accessToken, expiresIn, tokenType } = await accessTokenAnswer(
     { subject: userId, client, scopes: LOGIN_SCOPES, audience, jti, lifetime: oneCall ? Math.min(lifetime, ONE_CALL_LIFETIME) : lifetime },

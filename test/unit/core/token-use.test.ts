@@ -451,7 +451,7 @@ describe("tokens of a first-party sign-in", () => {
   });
 
   test("are refused when the session is not live or the first-party client is disabled", async () => {
-    expect((await login({ clients: [firstParty], succeeds: false })).answer).toEqual(["access_denied", "session_not_live"]);
+    expect((await login({ clients: [firstParty], succeeds: false })).answer).toEqual(["unauthenticated", "session_not_live"]);
     expect((await login({ clients: [{ ...firstParty, enabled: false }] })).answer).toEqual([
       "access_denied",
       "first_party_client_disabled",
