@@ -4,7 +4,7 @@ import { AccessTokenUse, type DpopProof } from "../gen/countersign/token/v1/toke
 import { parseScope } from "../protocol/access.ts";
 import { consumeProof, type ProvenKey, verifyProof } from "./dpop.ts";
 import type { Core } from "./ports.ts";
-import { type AccessTokenClaims, audienceList, stateHolds, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
+import { type AccessTokenClaims, audienceList, stateHolds, tokenReference } from "./tokens/access-token.ts";
 
 const refuse = refusing("invalid_token");
 
@@ -65,7 +65,7 @@ async function assertPresentedBy(
  * @throws {Refusal} invalid_token, insufficient_scope, invalid_dpop_proof, use_dpop_nonce
  */
 export async function verifyBearer(token: string, use: AccessTokenUse, core: Core, dpop?: DpopProof) {
-  const claims = verifiedAccessToken(token, core);
+  const claims = core.issuedTokens.accessToken(token);
   if (claims === undefined) return refuse("not_an_access_token");
   const proven = await assertPresentedBy(token, claims, dpop, core);
   const reference = tokenReference(claims);

@@ -7,16 +7,7 @@ import { introspectionJson } from "../protocol/introspection-answer.ts";
 import { hashSecret } from "../random.ts";
 import type { Core, CorePorts } from "./ports.ts";
 import { headerSegment, promisesSecond, signJwt } from "./signing/jws.ts";
-import {
-  type AccessTokenClaims,
-  asAccessToken,
-  audienceList,
-  hasExpired,
-  stateHolds,
-  tokenReference,
-  tokenTypeOf,
-  verifiedAccessToken,
-} from "./tokens/access-token.ts";
+import { type AccessTokenClaims, audienceList, hasExpired, stateHolds, tokenReference, tokenTypeOf } from "./tokens/access-token.ts";
 
 /** The answer for a token or key that is not valid, or that the caller may not see (RFC 7662 §2.2). */
 const INACTIVE = { active: false };
@@ -44,8 +35,7 @@ const secondSignature = (token: string, claims: AccessTokenClaims, core: Core) =
 /** Begins to read the state of tokens whose signatures are remembered. Verifies none, because the caller has not authenticated yet. */
 export const prefetchStates = (tokens: readonly string[], core: Core) =>
   tokens.map((token) => {
-    const remembered = core.issuedTokens.remembered(token, "at+jwt");
-    const claims = remembered && asAccessToken(remembered);
+    const claims = core.issuedTokens.remembered(token);
     const state = claims && core.tokens.of(tokenReference(claims));
     state?.catch(() => undefined); // not awaited when the caller is refused first
     return { token, claims, state };
@@ -54,7 +44,7 @@ export const prefetchStates = (tokens: readonly string[], core: Core) =>
 /** The state of a token, as the caller may see it. @see RFC 7662 §2.2, RFC 8693 §4.1, docs/protocol.md#introspection */
 export async function introspect(prefetched: ReturnType<typeof prefetchStates>[number], caller: Client, core: Core) {
   const { token } = prefetched;
-  const claims = prefetched.claims ?? verifiedAccessToken(token, core);
+  const claims = prefetched.claims ?? core.issuedTokens.accessToken(token);
   if (claims === undefined || !mayIntrospect(caller, claims)) return INACTIVE;
   const [state, detached] = await Promise.all([
     prefetched.state ?? core.tokens.of(tokenReference(claims)),

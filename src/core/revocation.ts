@@ -3,7 +3,7 @@ import type { AuditEntry } from "../audit.ts";
 import type { Client } from "../clients/client.ts";
 import { hashSecret } from "../random.ts";
 import type { Core } from "./ports.ts";
-import { actorsOf, packed, tokenReference, verifiedAccessToken } from "./tokens/access-token.ts";
+import { actorsOf, packed, tokenReference } from "./tokens/access-token.ts";
 
 const REFRESH_TOKEN = /^[0-9a-f]{64}$/;
 
@@ -26,7 +26,7 @@ export async function revoke(token: string, client: Client, requestId: string, c
       await core.families.revoke(family.familyId, { ...audit, userId: family.subject.userId, grantId: family.grantId });
     return;
   }
-  const claims = verifiedAccessToken(token, core);
+  const claims = core.issuedTokens.accessToken(token);
   if (claims?.client_id !== client.clientId) return;
   const reference = tokenReference(claims);
   await core.tokens.revoke(reference, claims.exp, {

@@ -1,5 +1,6 @@
 import { hash, sign as signBytes, timingSafeEqual, verify } from "node:crypto";
 import { LRUCache } from "lru-cache";
+import { type AccessTokenClaims, asAccessToken } from "../tokens/access-token.ts";
 import type { Keys } from "./key-ring.ts";
 import type { SigningAlgorithm, SigningKey } from "./keys.ts";
 import type { MldsaKey } from "./ml-dsa.ts";
@@ -141,38 +142,42 @@ export function parseJwt(token: string): ParsedJwt | undefined {
   return claims && { ...parsed, claims };
 }
 
-/** Claims of a token of one type that this issuer signed. Callers check its times and state. */
-export type VerifiedClaims = Readonly<Record<string, unknown>>;
 export type IssuedTokens = ReturnType<typeof issuedTokens>;
 
 /** Tokens whose claims are remembered, and their characters: for ten long resources users can have tokens of 5 KiB, as many as they refresh. */
 const REMEMBERED = { max: 10_000, maxSize: 16 * 1_048_576 };
 
 /**
- * Verifies tokens of this issuer. Remembers verified signatures by the hash of the token, but never whether a token is still valid.
+ * Verifies tokens of this issuer. Callers check their times and state: what is remembered, by the hash of the token, is never that it is valid.
  * @see RFC 8725 §3, RFC 9068 §4
  */
 export function issuedTokens(issuer: string, keys: Keys) {
-  const remembered = new LRUCache<string, { readonly claims: VerifiedClaims; readonly kid: string }>(REMEMBERED);
+  const known = new LRUCache<string, { readonly claims: AccessTokenClaims; readonly kid: string }>(REMEMBERED);
 
-  const keyOf = (token: string, type: TokenType): string => `${type} ${hash("sha256", token, "base64")}`;
-  const recall = (key: string): VerifiedClaims | undefined => {
-    const known = remembered.get(key);
-    return known !== undefined && keys.byId(known.kid) !== undefined ? known.claims : undefined;
+  const keyOf = (token: string): string => hash("sha256", token, "base64");
+  const recall = (key: string): AccessTokenClaims | undefined => {
+    const { claims, kid = "" } = known.get(key) ?? {};
+    return keys.byId(kid) && claims;
+  };
+  const verified = (token: string, type: TokenType): ParsedJwt | undefined => {
+    const parsed = parseJwt(token);
+    return parsed?.claims.iss === issuer && signatureHolds(parsed, type, keys) ? parsed : undefined;
   };
   return {
-    /** The same for a token whose signature was verified before, by a key that is still published. Never verifies a signature. */
-    remembered: (token: string, type: TokenType): VerifiedClaims | undefined => recall(keyOf(token, type)),
-    /** The claims of a token that this issuer signed, expired or not; undefined for everything else. */
-    verify(token: string, type: TokenType): VerifiedClaims | undefined {
-      const key = keyOf(token, type);
-      const known = recall(key);
-      if (known !== undefined) return known;
-      const parsed = parseJwt(token);
-      if (parsed === undefined || parsed.claims.iss !== issuer || !signatureHolds(parsed, type, keys)) return undefined;
-      remembered.set(key, { claims: parsed.claims, kid: String(parsed.header.kid) }, { size: token.length });
-      return parsed.claims;
+    /** The same for an access token that was verified before, by a key that is still published. Never verifies a signature. */
+    remembered: (token: string): AccessTokenClaims | undefined => recall(keyOf(token)),
+    /** The claims of an access token that this issuer signed, expired or not; undefined for everything else. */
+    accessToken(token: string): AccessTokenClaims | undefined {
+      const key = keyOf(token);
+      const remembered = recall(key);
+      if (remembered !== undefined) return remembered;
+      const parsed = verified(token, "at+jwt");
+      const claims = parsed && asAccessToken(parsed.claims);
+      if (claims !== undefined) known.set(key, { claims, kid: String(parsed?.header.kid) }, { size: token.length });
+      return claims;
     },
+    /** The claims of an ID token that this issuer signed, expired or not; none of them has been checked. */
+    idToken: (token: string): ParsedJwt["claims"] | undefined => verified(token, "JWT")?.claims,
   };
 }
 

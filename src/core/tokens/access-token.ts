@@ -2,8 +2,6 @@ import { MAX_ACTORS } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { authenticationClaims, type StatedAuthentication } from "../../protocol/authentication-context.ts";
 import { isUuid, type RandomBytes } from "../../random.ts";
-import type { Core } from "../ports.ts";
-import type { VerifiedClaims } from "../signing/jws.ts";
 import type { Confirmation, TokenReference, TokenState } from "../stored-grants.ts";
 
 /** A chain of actors, the current one outermost (RFC 8693 §4.1). */
@@ -119,12 +117,8 @@ function unpacked(text: string): string {
 
 const absentOr = (value: unknown, isWellFormed: (value: unknown) => boolean): boolean => value === undefined || isWellFormed(value);
 
-/** Claims whose shape was checked: those of a remembered token are the same object at each use. */
-const checked = new WeakSet<VerifiedClaims>();
-
 /** The claims of an access token, or undefined for claims of another kind or shape. */
-export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undefined {
-  if (checked.has(claims)) return claims as unknown as AccessTokenClaims;
+export function asAccessToken(claims: Readonly<Record<string, unknown>>): AccessTokenClaims | undefined {
   const { sub, aud, client_id, scope, iat, exp, jti, token_use, act, exchanged_from, cnf, may_act, acr, amr, auth_time } = claims;
   const wellFormed =
     token_use === "access" &&
@@ -141,16 +135,8 @@ export function asAccessToken(claims: VerifiedClaims): AccessTokenClaims | undef
     absentOr(acr, isText) &&
     absentOr(amr, (value) => Array.isArray(value) && value.every(isText)) &&
     absentOr(auth_time, isTime);
-  if (!wellFormed) return undefined;
-  checked.add(claims);
   // Each member has just been checked.
-  return claims as unknown as AccessTokenClaims;
-}
-
-/** The claims of an access token that this issuer signed, expired or not; undefined for every other text. */
-export function verifiedAccessToken(token: string, { issuedTokens }: Pick<Core, "issuedTokens">): AccessTokenClaims | undefined {
-  const claims = issuedTokens.verify(token, "at+jwt");
-  return claims && asAccessToken(claims);
+  return wellFormed ? (claims as unknown as AccessTokenClaims) : undefined;
 }
 
 /** A token bound by DPoP is presented with a proof, all others as bearer tokens (RFC 9449 §5, RFC 8705 §3). */

@@ -34,7 +34,7 @@ export function idTokenClaims(token: IdTokenContents): object {
 
 /** Subject and client of an ID token of this issuer, expired or not; undefined for every other text. @see OIDC Core §3.1.2.1 */
 export function readIdTokenHint(token: string, { issuedTokens }: Pick<Core, "issuedTokens">) {
-  const { sub, aud } = issuedTokens.verify(token, "JWT") ?? {};
+  const { sub, aud } = issuedTokens.idToken(token) ?? {};
   return isText(sub) && isText(aud) ? { sub, aud } : undefined;
 }
 

@@ -4,6 +4,7 @@ import { createSigner, issuedTokens, signJwt } from "../../../src/core/signing/j
 import { judgeRing, noticeLeft, openKeys, type ServedKey } from "../../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
+import { accessTokenClaims } from "../../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../../src/errors.ts";
 
 const pem = (kind: "ed25519" | "rsa") => {
@@ -77,13 +78,23 @@ describe("a withdrawn key", () => {
   test("is neither published nor verifies, though it is configured, and its tokens are remembered no more", async () => {
     let register: readonly ServedKey[] = served([old, 5_000], [young, 5_000]);
     const keys = await openKeys({ accessToken: [young, old] }, { publish: async () => register });
-    const token = await signJwt({ iss: "https://id.example.test" }, "at+jwt", old, createSigner());
-    const tokens = issuedTokens("https://id.example.test", keys);
-    expect(tokens.verify(token, "at+jwt")).toBeDefined();
+    const claims = accessTokenClaims({
+      issuer: "https://id.example.test",
+      subject: "client",
+      audience: ["client"],
+      clientId: "client",
+      scopes: [],
+      jti: "x",
+      now: 1000,
+      lifetime: 900,
+    });
+    const token = await signJwt(claims, "at+jwt", old, createSigner());
+    const tokens = issuedTokens(claims.iss, keys);
+    expect(tokens.accessToken(token)).toBeDefined();
     register = [gone(old, 5_000), ...served([young, 5_000])];
     await keys.refresh();
     expect(JSON.parse(keys.jwksJson()).keys.map(({ kid }: { kid: string }) => kid)).toEqual([young.jwk.kid]);
-    expect([tokens.remembered(token, "at+jwt"), tokens.verify(token, "at+jwt")]).toEqual([undefined, undefined]);
+    expect([tokens.remembered(token), tokens.accessToken(token)]).toEqual([undefined, undefined]);
   });
 
   test.for([

@@ -22,7 +22,6 @@ import {
   sameSignIn,
   tokenLifetime,
   tokenReference,
-  verifiedAccessToken,
 } from "../../tokens/access-token.ts";
 import { ASSERTION_LIFETIME, identityAssertionClaims } from "../../tokens/id-token.ts";
 import {
@@ -56,13 +55,13 @@ async function clientsAmong(values: readonly string[], requesting: Client, core:
 
 /** Reads all records that the rules need, in parallel. */
 async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts> {
-  const claims = verifiedAccessToken(params.subjectToken, core);
+  const claims = core.issuedTokens.accessToken(params.subjectToken);
   const targets = [...new Set([...params.resource, ...params.audience])].slice(0, MAX_RESOURCES);
   const named = [...targets, ...(claims ? audienceList(claims) : [])];
   const resources = named.filter(isAbsoluteUri);
   const [subject, actor, clients, terms] = await Promise.all([
     presented(claims, core, client.clientId),
-    params.actorToken === undefined ? undefined : presented(verifiedAccessToken(params.actorToken, core), core),
+    params.actorToken === undefined ? undefined : presented(core.issuedTokens.accessToken(params.actorToken), core),
     clientsAmong(named, client, core),
     resources.length === 0 ? [] : core.resources.of(client.realmId, resources),
   ]);
