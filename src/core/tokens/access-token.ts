@@ -25,9 +25,9 @@ export interface AccessTokenClaims {
   readonly exchanged_from?: readonly AncestorToken[];
   readonly cnf?: Confirmation;
   /** How and when the user signed in, where the authorization request asked for it (RFC 9470 §6.1). */
-  readonly acr?: string;
-  readonly amr?: readonly string[];
-  readonly auth_time?: number;
+  readonly acr?: string | undefined;
+  readonly amr?: readonly string[] | undefined;
+  readonly auth_time?: number | undefined;
   /** The only client that may act for the subject (RFC 8693 §4.4). */
   readonly may_act?: { readonly sub?: unknown };
 }
@@ -55,13 +55,6 @@ export type SignInClaims = Pick<AccessTokenClaims, "acr" | "amr" | "auth_time">;
 /** Empty where the authorization request did not ask. @param authTime seconds since the epoch */
 export const signInClaims = (authentication: StatedAuthentication | null | undefined, authTime: number): SignInClaims =>
   authentication ? { ...authenticationClaims(authentication), auth_time: authTime } : {};
-
-/** Those of the token that is exchanged: the user who signed in is the same. */
-export const sameSignIn = ({ acr, amr, auth_time }: AccessTokenClaims): SignInClaims => ({
-  ...(acr !== undefined && { acr }),
-  ...(amr !== undefined && { amr }),
-  ...(auth_time !== undefined && { auth_time }),
-});
 
 export function accessTokenClaims(token: AccessTokenContents): AccessTokenClaims {
   const [only, ...more] = token.audience;

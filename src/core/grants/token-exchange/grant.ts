@@ -19,7 +19,6 @@ import {
   audienceList,
   delegationJti,
   newJti,
-  sameSignIn,
   tokenLifetime,
   tokenReference,
 } from "../../tokens/access-token.ts";
@@ -103,7 +102,7 @@ const lifetimeOf = ({ kind, subject, audience, terms }: Exchange & Pick<Exchange
   return tokenLifetime(configured, subject.claims.exp, subject.state.now);
 };
 
-const issuedTypeOf = ({ kind }: Exchange): string => (kind === "id_jag" ? ID_JAG_TYPE : ACCESS_TOKEN_TYPE);
+const ISSUED_TYPES = { access_token: ACCESS_TOKEN_TYPE, id_jag: ID_JAG_TYPE } as const;
 
 function newDelegation(exchange: Exchange, { clientId }: Client, lifetime: number, core: Core): NewDelegation {
   const { kind, subject, root, scopes, audience } = exchange;
@@ -186,14 +185,14 @@ export const tokenExchange: Grant<"tokenExchange"> = {
       act,
       exchangedFrom: ancestors(claims),
       cnf,
-      signedIn: sameSignIn(claims),
+      signedIn: { acr: claims.acr, amr: claims.amr, auth_time: claims.auth_time },
     };
     // No record, no token: the answer waits for both.
     const [answer, stored] = await Promise.all([
       kind === "id_jag" ? assertionAnswer(exchange, request, { jti, lifetime }, core) : accessTokenAnswer(token, core),
       core.delegations.record(delegation, exchangeRecord(delegation, exchange, requestId)),
     ]);
-    return stored ? { ...answer, issuedTokenType: issuedTypeOf(exchange) } : refuseOvertaken(request, core);
+    return stored ? { ...answer, issuedTokenType: ISSUED_TYPES[kind] } : refuseOvertaken(request, core);
   },
 
   async preview(request, core, trace) {
@@ -204,7 +203,7 @@ export const tokenExchange: Grant<"tokenExchange"> = {
       sub: subject.claims.sub,
       actors: [...actorsOf(act)],
       expiresIn: lifetimeOf(exchange, core),
-      issuedTokenType: issuedTypeOf(exchange),
+      issuedTokenType: ISSUED_TYPES[kind],
     };
   },
 };

@@ -43,7 +43,12 @@ export interface ExchangeFacts {
 }
 
 /** The same once the subject token is known to be an access token of this issuer. */
-export type SubjectFacts = ExchangeFacts & { readonly subject: PresentedToken };
+interface SubjectFacts extends ExchangeFacts {
+  readonly subject: PresentedToken;
+  readonly agentPaused: boolean;
+  /** The values of resource and audience together. */
+  readonly requested: readonly string[];
+}
 
 const SUBJECT_KNOWN: Rule<ExchangeFacts, PresentedToken> = {
   name: "subject_token_issued_here",
@@ -96,8 +101,6 @@ const FOR_AGENT: Rule<SubjectFacts> = {
   check: ({ subject: { claims }, client }) => audienceList(claims).includes(client.clientId) || invalid("subject_token_not_for_agent"),
 };
 
-const NOT_PAUSED: Rule<SubjectFacts> = { ...AGENT_NOT_PAUSED, check: ({ subject: { state } }) => AGENT_NOT_PAUSED.check(state) };
-
 /** The token of another client would let the agent act in that client's name. */
 const ACTOR_TOKEN: Rule<SubjectFacts> = {
   name: "actor_token",
@@ -137,28 +140,26 @@ const DPOP_REQUIRED: Rule<SubjectFacts> = {
 };
 
 /** In order: the rules before SUBJECT_SIGNED_IN, and those after it. */
-const SUBJECT_RULES = [SUBJECT_UNEXPIRED, SUBJECT_IS_USER, SUBJECT_ENABLED, SUBJECT_LIVES] as const;
-const AGENT_RULES = [FOR_AGENT, NOT_PAUSED, ACTOR_TOKEN, MAY_ACT, DPOP_REQUIRED] as const;
+const SUBJECT_RULES: readonly Rule<SubjectFacts>[] = [SUBJECT_UNEXPIRED, SUBJECT_IS_USER, SUBJECT_ENABLED, SUBJECT_LIVES];
+const AGENT_RULES: readonly Rule<SubjectFacts>[] = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT, DPOP_REQUIRED];
 
 const SCOPE: Rule<SubjectFacts, readonly string[]> = {
   name: "scope",
   demand:
     "The scope lies within the subject token's, under the agent's ceiling (maxAgentMode) and in its allowlist, and no resource keeps it from the agent's kind.",
   source: SOURCE,
-  check: ({ params, subject, client, terms }) =>
+  check: ({ params, subject, client, terms, requested }) =>
     exchangedScopes(params.scope, parseScope(subject.claims.scope), client, {
-      resources: named(params).length > 0 ? named(params) : audienceList(subject.claims),
+      resources: requested.length > 0 ? requested : audienceList(subject.claims),
       terms,
     }),
 };
-
-const named = ({ resource, audience }: TokenExchangeGrant): readonly string[] => [...resource, ...audience];
 
 const TARGET: Rule<SubjectFacts, readonly string[]> = {
   name: "target",
   demand: "resource and audience lie within the subject token's aud; clients that are disabled or deleted are left out.",
   source: SOURCE,
-  check: ({ params, subject, clients }) => exchangedAudience(named(params), audienceList(subject.claims), clients),
+  check: ({ requested, subject, clients }) => exchangedAudience(requested, audienceList(subject.claims), clients),
 };
 
 /** An identity assertion for this issuer would only say what this issuer knows. */
@@ -213,7 +214,8 @@ export interface Exchange extends Pick<NewDelegation, "kind" | "scopes" | "audie
  */
 export function decideExchange(presented: ExchangeFacts, trace = ENFORCED): Exchange {
   const subject = trace.check(SUBJECT_KNOWN, presented);
-  const facts = { ...presented, subject };
+  const { resource, audience: named } = presented.params;
+  const facts = { ...presented, subject, agentPaused: subject.state.agentPaused, requested: [...resource, ...named] };
   for (const rule of SUBJECT_RULES) trace.check(rule, facts);
   const root = trace.check(SUBJECT_SIGNED_IN, facts);
   for (const rule of AGENT_RULES) trace.check(rule, facts);
