@@ -9,15 +9,7 @@ import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
 import { detailsRefused } from "../protocol/grants.ts";
 import { demandOf } from "../resources/resource.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
-import {
-  droppedScopes,
-  requestableResources,
-  requestableScopes,
-  SCOPE_ALLOWED,
-  serviceReach,
-  type Target,
-  targetOf,
-} from "./policy/access.ts";
+import { droppedScopes, requestableResources, requestableScopes, SCOPE_ALLOWED, serviceReach, type Target } from "./policy/access.ts";
 import type { Rule } from "./policy/rule.ts";
 import type { Core } from "./ports.ts";
 import { readIdTokenHint } from "./tokens/id-token.ts";
@@ -156,7 +148,7 @@ type AccessParameters = Pick<AuthorizationRequest, "scope" | "resource">;
 export async function requestedTarget({ resource }: Pick<AccessParameters, "resource">, client: Client, core: Core): Promise<Target> {
   const named = resource.slice(0, MAX_RESOURCES);
   const uris = named.filter(isAbsoluteUri);
-  return targetOf(client, named, uris.length === 0 ? [] : await core.resources.of(client.realmId, uris));
+  return { resources: named, terms: uris.length === 0 ? [] : await core.resources.of(client.realmId, uris) };
 }
 
 interface RequestableAccess extends Pick<Target, "resources" | "terms"> {

@@ -19,7 +19,7 @@ export interface Target {
 
 const NO_RESOURCE: Target = { resources: [], terms: [] };
 
-/** The records' terms that bind a client: those of its realm. */
+/** Of the terms that are stored with a grant, which are those of all realms, a client is bound by those of its own. */
 export const targetOf = (client: Client, resources: readonly string[], terms: readonly ResourceTerms[]): Target => ({
   resources,
   terms: terms.filter(({ realmId }) => realmId === client.realmId),
@@ -34,10 +34,10 @@ export const targetOf = (client: Client, resources: readonly string[], terms: re
  */
 export function allowedAt(client: Client, target: Target): readonly string[] {
   const own = allowedScopes(client);
-  const records = target.resources.map((resource) => termsOf(resource, target.terms));
-  if (records.every((record) => record === undefined)) return own;
+  const unrecorded = target.resources.filter((resource) => termsOf(resource, target.terms) === undefined);
+  if (unrecorded.length === target.resources.length) return own;
   const offered = recordedScopes(client, target, "offered");
-  const kept = records.includes(undefined) ? own : own.filter((name) => !isResourceScope(name));
+  const kept = unrecorded.length > 0 ? own : own.filter((name) => !isResourceScope(name));
   const given = distinct([...kept, ...(clientKind(client) === "named" ? offered.filter((name) => own.includes(name)) : offered)]);
   return without(given, recordedScopes(client, target, "withheld"));
 }

@@ -3,7 +3,7 @@ import { Refusal, refusing } from "../../../errors.ts";
 import { parseScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
-import { allowedAt, clientAudience, narrowResource, targetOf } from "../../policy/access.ts";
+import { allowedAt, clientAudience, narrowResource } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { ownJti } from "../../tokens/access-token.ts";
@@ -36,7 +36,7 @@ const SCOPE: Rule<Request, readonly string[]> = {
     const requested = parseScope(grant.value.scope);
     if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
     const { resource } = grant.value;
-    const allowed = allowedAt(client, targetOf(client, resource.length > 0 ? resource : audienceOf(client), terms));
+    const allowed = allowedAt(client, { resources: resource.length > 0 ? resource : audienceOf(client), terms });
     if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
       throw new Refusal("invalid_scope", "scope_not_allowed", {
         description: "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",

@@ -4,7 +4,7 @@ import { Refusal, refusing } from "../../../errors.ts";
 import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { parseScope } from "../../../protocol/access.ts";
 import { demandOf, disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
-import { allowedAt, boundForm, targetOf } from "../../policy/access.ts";
+import { allowedAt, boundForm } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "../../signing/jws.ts";
 import type { Confirmation, IdentityAssertionPorts } from "../../stored-grants.ts";
@@ -179,7 +179,7 @@ const SCOPE: Rule<AssertionFacts & { readonly audience: readonly string[] }, rea
     if (!requested.every((name) => asserted.includes(name))) refuse("scope_wider_than_assertion");
     const named = terms.filter(({ resource }) => boundForm(resource, audience) !== undefined);
     // An assertion shows no sign-in at this server, so it fulfils no demand of one.
-    const allowed = allowedAt(client, targetOf(client, audience, terms)).filter((name) => demandOf([name], named) === undefined);
+    const allowed = allowedAt(client, { resources: audience, terms }).filter((name) => demandOf([name], named) === undefined);
     const scopes = (requested.length === 0 ? asserted : requested).filter((name) => allowed.includes(name));
     return scopes.length === 0 ? refuse("no_scope_left") : scopes;
   },

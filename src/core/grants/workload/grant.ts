@@ -4,7 +4,7 @@ import type { JwtBearerGrant } from "../../../gen/countersign/token/v1/token_pb.
 import { parseScope } from "../../../protocol/access.ts";
 import { detailsRefused, GRANTS } from "../../../protocol/grants.ts";
 import type { ResourceTerms } from "../../../resources/resource.ts";
-import { AGENT_SCOPES, allowedAt, targetOf } from "../../policy/access.ts";
+import { AGENT_SCOPES, allowedAt } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import { assertWorkloadUnused, consumeWorkload } from "../../workload/authentication.ts";
 import { issueOwnToken, RESOURCE } from "../client-credentials/grant.ts";
@@ -37,7 +37,7 @@ const SCOPE: Rule<Facts, readonly string[]> = {
     "All scopes are in the client's allowlist and under its ceiling, and none needs a user. Without scope: all of these, but for agent modes.",
   source: "docs/protocol.md#workload-grant",
   check({ client, params, terms }) {
-    const allowed = allowedAt(client, targetOf(client, params.resource, terms)).filter((name) => !PERSONAL_SCOPES.has(name));
+    const allowed = allowedAt(client, { resources: params.resource, terms }).filter((name) => !PERSONAL_SCOPES.has(name));
     const requested = parseScope(params.scope);
     if (!requested.every((name) => allowed.includes(name)))
       throw new Refusal("invalid_scope", "scope_not_allowed", {
