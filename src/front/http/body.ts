@@ -75,10 +75,11 @@ async function readText(ctx: FrontContext | HotContext, type: string, limit: num
   if (coding !== undefined && coding.trim().toLowerCase() !== "identity") {
     throw new Refusal("unsupported_media_type", "content_encoding", { description: "The body must not be encoded." });
   }
-  if (Number(req.headers["content-length"] ?? 0) > limit) throw tooLarge();
+  const length = Number(req.headers["content-length"]); // NaN without one
+  if (length > limit) throw tooLarge();
   // Reading begins in this turn: what is counted is lost to listeners that come later.
   const reading = "request" in ctx ? (await koaBodyReader(ctx, type, limit))() : readBytes(req, limit);
-  const bytes = await state.receive(withinBudget(ctx, reading));
+  const bytes = await state.receive(length <= UNCOUNTED ? reading : withinBudget(ctx, reading));
   let text: string;
   try {
     text = utf8.decode(bytes);
@@ -95,7 +96,6 @@ async function readText(ctx: FrontContext | HotContext, type: string, limit: num
  */
 function withinBudget(ctx: HotContext, reading: Promise<Uint8Array>): Promise<Uint8Array> {
   const { req, state } = ctx;
-  if (Number(req.headers["content-length"]) <= UNCOUNTED) return reading;
   const share = state.bodies();
   const refused = Promise.withResolvers<never>();
   const count = (chunk: Buffer): void => {
