@@ -63,20 +63,28 @@ export function giveNonce(ctx: HotContext, dpopNonce: string | undefined): void 
   if (dpopNonce !== undefined) ctx.set("DPoP-Nonce", dpopNonce);
 }
 
-const EXPOSED = "WWW-Authenticate, Retry-After, DPoP-Nonce";
+/** Let scripts of any origin read the response, without credentials. Always set, so that a shared cache cannot confuse responses. */
+export const OPEN_TO_SCRIPTS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, DPoP-Nonce",
+};
 
-/** Lets scripts of any origin read the response, without credentials. Always set, so that a shared cache cannot confuse responses. */
-export function openToScripts(ctx: HotContext): void {
-  ctx.set("Access-Control-Allow-Origin", "*");
-  ctx.set("Access-Control-Expose-Headers", EXPOSED);
-}
+/**
+ * Headers of every response of a route, whatever is requested. Browsers are kept to https (HSTS, RFC 6797) for this host alone: names below
+ * it may run services of others.
+ */
+export const fixedHeaders = (isOpen: boolean | undefined, https: boolean): readonly (readonly [name: string, value: string])[] =>
+  Object.entries({
+    "X-Content-Type-Options": "nosniff",
+    ...(https && { "Strict-Transport-Security": "max-age=31536000" }),
+    ...(isOpen && OPEN_TO_SCRIPTS),
+  });
 
 /**
  * Permits every header: Swagger UI, interceptors and tracing add headers of their own, and none of them means anything here.
  * `*` does not include `Authorization` (Fetch, CORS-preflight fetch).
  */
 export function answerPreflight(ctx: HotContext, methods: readonly string[]): void {
-  openToScripts(ctx);
   ctx.set("Access-Control-Allow-Methods", methods.join(", "));
   ctx.set("Access-Control-Allow-Headers", "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *");
   ctx.set("Access-Control-Max-Age", "600");

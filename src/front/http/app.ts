@@ -4,7 +4,7 @@ import Koa from "koa";
 import { type BodyBudget, bodyBudget } from "../../body-budget.ts";
 import { Refusal } from "../../errors.ts";
 import { ADMISSION } from "./admission.ts";
-import { apiErrorPrinter, openToScripts } from "./answers.ts";
+import { apiErrorPrinter, fixedHeaders } from "./answers.ts";
 import {
   type ErrorPrinter,
   type FrontContext,
@@ -17,17 +17,7 @@ import {
   pathText,
   type Route,
 } from "./routes.ts";
-import {
-  commonHeaders,
-  type EdgeOptions,
-  fixedHeaders,
-  inFlight,
-  methodLabel,
-  OVERLOADED,
-  refuseMethod,
-  routeSteps,
-  type Step,
-} from "./steps.ts";
+import { commonHeaders, type EdgeOptions, inFlight, methodLabel, OVERLOADED, refuseMethod, routeSteps, type Step } from "./steps.ts";
 
 export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly issuer: string;
@@ -200,7 +190,7 @@ const LEFT = 400;
 /** Does for a request in front of Koa what the steps do for all others but their limits: headers of every response, and its observation. */
 function observeListener(path: string, requestId: string, { method }: IncomingMessage, res: ServerResponse, edge: EdgeOptions): void {
   const started = performance.now();
-  commonHeaders({ set: (name, value) => res.setHeader(name, value) }, requestId, edge);
+  commonHeaders({ set: (name, value) => res.setHeader(name, value) }, requestId, fixedHeaders(false, edge.https), edge.lifecycle);
   res.once("close", () => {
     const status = res.headersSent ? res.statusCode : LEFT;
     edge.telemetry.observe(path, methodLabel(method), status, (performance.now() - started) / 1000, requestId);
@@ -233,8 +223,7 @@ function refusing(
 ): (res: ServerResponse) => void {
   const printed = (res: ServerResponse) => {
     const ctx = new LightContext({ method, headers: {} } as IncomingMessage, res);
-    fixedHeaders(ctx, edge);
-    if (cors) openToScripts(ctx);
+    for (const [header, value] of fixedHeaders(cors, edge.https)) ctx.set(header, value);
     print(ctx, OVERLOADED);
     return ctx.complete();
   };

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { isRefusal, Refusal } from "../../errors.ts";
 import type { RandomBytes } from "../../random.ts";
 import { admission } from "./admission.ts";
-import { answerPreflight, openToScripts } from "./answers.ts";
+import { answerPreflight, fixedHeaders } from "./answers.ts";
 import type { Handler, HotContext, Receive, RouteOf } from "./routes.ts";
 
 /** The steps that each request passes, whether Koa's context or a `LightContext` carries it. */
@@ -33,31 +33,27 @@ export interface EdgeOptions {
 /** The part of a route that its middleware needs. */
 export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essential" | "cors"> & { readonly name: string };
 
-/** For this host alone: names below it may run services of others. */
-const A_YEAR = "max-age=31536000";
-
-/** Headers of every response that do not depend on the request. */
-export function fixedHeaders(ctx: Pick<HotContext, "set">, { https }: Pick<EdgeOptions, "https">): void {
-  ctx.set("X-Content-Type-Options", "nosniff");
-  if (https) ctx.set("Strict-Transport-Security", A_YEAR);
-}
-
 /** Headers of every response. */
-export function commonHeaders(ctx: Pick<HotContext, "set">, requestId: string, edge: Pick<EdgeOptions, "https" | "lifecycle">): void {
+export function commonHeaders(
+  ctx: Pick<HotContext, "set">,
+  requestId: string,
+  fixed: ReturnType<typeof fixedHeaders>,
+  { leaving }: Lifecycle,
+): void {
   ctx.set("X-Request-Id", requestId);
-  fixedHeaders(ctx, edge);
-  if (edge.lifecycle.leaving) ctx.set("Connection", "close");
+  for (const [name, value] of fixed) ctx.set(name, value);
+  if (leaving) ctx.set("Connection", "close");
 }
 
 /** What every request of one route passes: limits apply, then the route answers; errors are printed in its shape, and the response is observed. */
 export function routeSteps<Context extends HotContext>(step: Step<Context>, edge: EdgeOptions): (ctx: Context) => Promise<void> {
   const { name, print, answer, essential = false, cors } = step;
-  const { telemetry, requests } = edge;
+  const { telemetry, requests, lifecycle } = edge;
+  const fixed = fixedHeaders(cors, edge.https);
   return async (ctx) => {
     const started = performance.now();
     const { state } = ctx;
-    commonHeaders(ctx, state.requestId, edge);
-    if (cors) openToScripts(ctx); // also on the refusals that precede the route
+    commonHeaders(ctx, state.requestId, fixed, lifecycle); // also on the refusals that precede the route
     try {
       await requests.run((signal, receive) => {
         state.signal = signal;

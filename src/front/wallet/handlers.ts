@@ -2,7 +2,7 @@ import { Refusal } from "../../errors.ts";
 import { type LinkingPorts, type LinkStatus, pollLink, signedRequest, startLink, takeResponse } from "../../wallet/linking.ts";
 import { readResponse } from "../../wallet/query.ts";
 import { signedInBy } from "../auth/consents.ts";
-import { noStore, openToScripts, sendJson } from "../http/answers.ts";
+import { noStore, OPEN_TO_SCRIPTS, sendJson } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { callerOf } from "../http/caller.ts";
 import { API_PURPOSE, isCsrfToken } from "../http/cookies.ts";
@@ -46,7 +46,7 @@ export const walletHandlers = (kit: WalletKit): WalletHandlers => ({
 async function sendRequest({ linking }: WalletKit, ctx: FrontContext, walletNonce: string | undefined): Promise<void> {
   const request = await signedRequest(ctx.params.state ?? "", walletNonce, linking);
   noStore(ctx);
-  openToScripts(ctx);
+  ctx.set(OPEN_TO_SCRIPTS);
   ctx.set("Content-Type", "application/oauth-authz-req+jwt");
   ctx.body = request;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import {
   answerPreflight,
-  openToScripts,
+  fixedHeaders,
   PAGE_POLICY,
   pageHeaders,
   prepareDocument,
@@ -82,12 +82,11 @@ test("a redirect is not cached and sends no referrer, and a form is not sent on"
 
 test("CORS: responses are readable from any origin, and preflight requests are answered", () => {
   const open = { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, DPoP-Nonce" };
-  expect(written(openToScripts).headers).toEqual(open);
+  expect(Object.fromEntries(fixedHeaders(true, false))).toEqual({ "X-Content-Type-Options": "nosniff", ...open });
   expect(written((ctx) => answerPreflight(ctx, ["GET", "HEAD"]))).toEqual({
     status: 204,
     body: undefined,
     headers: {
-      ...open,
       "Access-Control-Allow-Methods": "GET, HEAD",
       "Access-Control-Allow-Headers": "Authorization, Content-Type, DPoP, MCP-Protocol-Version, *",
       "Access-Control-Max-Age": "600",
