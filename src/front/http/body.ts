@@ -147,10 +147,7 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Uint8Array> {
     } else chunks.push(chunk);
   });
   req.on("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
-  req.on("error", (cause) => reject(interrupted(cause)));
-  req.on("close", () => {
-    if (!req.complete) reject(interrupted(undefined));
-  });
+  req.on("error", (cause) => reject(interrupted(cause))); // also where the connection ends early
   return promise;
 }
 
