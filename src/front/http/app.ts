@@ -11,7 +11,7 @@ import {
   type FrontState,
   type Handler,
   type HotContext,
-  LightContext,
+  lightContext,
   NO_STATE,
   pathsOf,
   pathText,
@@ -86,7 +86,7 @@ export function createApp(options: AppOptions): RequestListener {
       listener(req, res);
     } else if (hot === undefined) void viaKoa(req, res);
     else if (hot.refuse !== undefined && hotEdge.requests.isFull()) hot.refuse(res);
-    else hot.answer(new LightContext(req, res, stateOf(req))).catch(reportResponse);
+    else hot.answer(lightContext(req, res, stateOf(req))).catch(reportResponse);
   };
 }
 
@@ -222,7 +222,7 @@ function refusing(
   edge: EdgeOptions,
 ): (res: ServerResponse) => void {
   const printed = (res: ServerResponse) => {
-    const ctx = new LightContext({ method, headers: {} } as IncomingMessage, res);
+    const ctx = lightContext({ method, headers: {} } as IncomingMessage, res);
     for (const [header, value] of fixedHeaders(cors, edge.https)) ctx.set(header, value);
     print(ctx, OVERLOADED);
     return ctx.complete();

@@ -105,54 +105,36 @@ const EMPTY: ReadonlySet<number> = new Set([204, 205, 304]);
 const CONTENT_HEADERS = ["content-type", "content-length", "transfer-encoding"];
 
 /** One request and its response on a hot route: gathers headers and sends them with the body in one write, which Koa does not. */
-export class LightContext implements HotContext {
-  readonly req: IncomingMessage;
-  readonly state: FrontState;
-  readonly method: string;
-  status: number;
-  body: string | Buffer | undefined;
-  readonly #res: ServerResponse;
+export function lightContext(req: IncomingMessage, res: ServerResponse, state = NO_STATE) {
   /** By name in lower case: the name as it was set, and its value. */
-  readonly #headers: Map<string, [name: string, value: string]>;
-
-  constructor(req: IncomingMessage, res: ServerResponse, state = NO_STATE) {
-    this.req = req;
-    this.#res = res;
-    this.state = state;
-    this.method = req.method ?? "";
-    this.status = 200;
-    this.#headers = new Map();
-  }
-
-  set(name: string, value: string): void {
-    this.#headers.set(name.toLowerCase(), [name, value]);
-  }
-
-  remove(name: string): void {
-    this.#headers.delete(name.toLowerCase());
-  }
-
-  /** Sends the response, unless the client has gone. */
-  send(): void {
-    const res = this.#res;
-    if (res.headersSent || !res.writable) return;
-    const { status, lines, body } = this.complete();
-    res.writeHead(status, lines);
-    if (this.method === "HEAD") res.end();
-    else res.end(body);
-  }
-
-  /** The response as it is sent: names and values of its headers in turn. */
-  complete(): { readonly status: number; readonly lines: string[]; readonly body: string | Buffer | undefined } {
-    const { status } = this;
-    let body: string | Buffer | undefined;
-    if (EMPTY.has(status)) for (const name of CONTENT_HEADERS) this.#headers.delete(name);
-    else {
-      body = this.body ?? "";
-      this.set("Content-Length", String(Buffer.byteLength(body)));
-    }
-    const lines: string[] = [];
-    for (const [name, value] of this.#headers.values()) lines.push(name, value);
-    return { status, lines, body };
-  }
+  const headers = new Map<string, [name: string, value: string]>();
+  const { method = "" } = req;
+  const ctx = {
+    req,
+    state,
+    method,
+    status: 200,
+    body: undefined as string | Buffer | undefined,
+    set(name: string, value: string): void {
+      headers.set(name.toLowerCase(), [name, value]);
+    },
+    remove(name: string): void {
+      headers.delete(name.toLowerCase());
+    },
+    /** The response as it is sent: names and values of its headers in turn. */
+    complete() {
+      const body = EMPTY.has(ctx.status) ? undefined : (ctx.body ?? "");
+      if (body === undefined) for (const name of CONTENT_HEADERS) headers.delete(name);
+      else ctx.set("Content-Length", String(Buffer.byteLength(body)));
+      return { status: ctx.status, lines: [...headers.values()].flat(), body };
+    },
+    /** Sends the response, unless the client has gone. */
+    send(): void {
+      if (res.headersSent || !res.writable) return;
+      const { status, lines, body } = ctx.complete();
+      res.writeHead(status, lines);
+      res.end(method === "HEAD" ? undefined : body);
+    },
+  };
+  return ctx;
 }

@@ -5,7 +5,7 @@ import { admission } from "./admission.ts";
 import { answerPreflight, fixedHeaders } from "./answers.ts";
 import type { Handler, HotContext, Receive, RouteOf } from "./routes.ts";
 
-/** The steps that each request passes, whether Koa's context or a `LightContext` carries it. */
+/** The steps that each request passes, whether Koa's context or a `lightContext` carries it. */
 
 interface Where {
   readonly requestId: string;

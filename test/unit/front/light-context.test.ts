@@ -1,14 +1,14 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { LightContext, NO_STATE } from "../../../src/front/http/routes.ts";
+import { lightContext, NO_STATE } from "../../../src/front/http/routes.ts";
 
 const STATE = { ...NO_STATE, requestId: "r", address: "127.0.0.1", route: "/" };
 
 /** The response of a light context that `answer` has filled in. */
-async function seen(answer: (ctx: LightContext) => void, method = "GET"): Promise<Response> {
+async function seen(answer: (ctx: ReturnType<typeof lightContext>) => void, method = "GET"): Promise<Response> {
   const server = createServer((req, res) => {
-    const ctx = new LightContext(req, res, STATE);
+    const ctx = lightContext(req, res, STATE);
     answer(ctx);
     ctx.send();
   });
