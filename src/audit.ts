@@ -101,7 +101,7 @@ export interface AuditEntry {
   readonly address?: string;
   readonly requestId?: string;
   /** Not recorded: seconds since the epoch by the database's clock; after it neither the record nor its effect is written. */
-  readonly notAfter?: number;
+  readonly notAfter?: number | undefined;
   /** Not recorded: a proof of possession that is used up with the effect; `ttl` in seconds. @see docs/protocol.md#proof-of-possession */
   readonly proof?: { readonly id: string; readonly ttl: number };
   /** The workload whose token the client used: the platform, and its name there. */

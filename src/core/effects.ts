@@ -53,13 +53,9 @@ export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
     const moment = core.databaseNow?.();
     return moment && moment + core.effectWindow;
   };
-  const dated = (audit: AuditEntry): AuditEntry => {
-    const latest = lastMoment();
-    return latest === undefined ? audit : { ...audit, notAfter: latest };
-  };
   const { consumedIds } = core;
   return {
-    ...withEntries(core, dated),
+    ...withEntries(core, (entry) => ({ ...entry, notAfter: lastMoment() })),
     consumedIds: {
       ...consumedIds,
       consume: async (kind, issuer, id, ttl) => consumedIds.consume(kind, issuer, id, ttl, lastMoment()),
