@@ -33,9 +33,6 @@ export function tokenCoreOf(call: (name: TokenCoreMethod, method: DescMethodUnar
 export function localTokenCore(implementation: TokenCoreImplementation): TokenCore {
   return tokenCoreOf((name, method) => {
     const run = implementation[name] as (request: unknown, context: CallContext) => Promise<MessageInitShape<DescMessage>>;
-    return async (request, options) => {
-      const context = { signal: options?.signal, notAfter: options?.notAfter };
-      return create(method.output, await run(create(method.input, request), context));
-    };
+    return async (request, context = {}) => create(method.output, await run(create(method.input, request), context));
   });
 }
