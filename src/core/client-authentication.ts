@@ -250,14 +250,19 @@ export async function authenticateAttempt(attempt: ClientAttempt, ports: Omit<Au
   }
 }
 
-/** Reads a credential and authenticates its client. @throws {Refusal} as `presentedCredential` and `authenticateAttempt` */
+/**
+ * Reads a credential and authenticates its client.
+ * @param find begins to read the record of the client
+ * @throws {Refusal} as `presentedCredential` and `authenticateAttempt`
+ */
 export async function authenticateClient(
   credential: ClientCredential | undefined,
   methodRule: MethodRule,
   ports: AuthenticationPorts,
+  find = ports.clients.byClientId,
 ): Promise<Client> {
   const presented = await identified(presentedCredential(credential), ports);
-  const client = ports.clients.byClientId(presented.clientId);
+  const client = find(presented.clientId);
   return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule }, ports);
 }
 
@@ -266,12 +271,8 @@ export async function authenticateClient(
  * @param address of the caller, whose fetches are counted
  * @throws {Refusal} as `presentedCredential` and `authenticateAttempt`
  */
-export async function authenticatedClient(
+export const authenticatedClient = (
   credential: ClientCredential | undefined,
   address: string,
   core: AuthenticationPorts & ClientSources,
-): Promise<Client> {
-  const presented = await identified(presentedCredential(credential), core);
-  const client = resolveClient(presented.clientId, address, core);
-  return authenticateAttempt({ presented, address: credential?.address ?? "", client, methodRule: registeredMethod }, core);
-}
+): Promise<Client> => authenticateClient(credential, registeredMethod, core, (clientId) => resolveClient(clientId, address, core));
