@@ -6,10 +6,7 @@ import { clientKind, demandOf, disabledAmong, isResourceScope, type ResourceTerm
 import type { RuleHead } from "./rule.ts";
 
 /** All scopes of a client's allowlist, without the agent modes above its ceiling. */
-export const allowedScopes = (client: Client): readonly string[] => {
-  const above = modesAbove(client);
-  return client.scopes.filter((name) => !above.includes(name));
-};
+export const allowedScopes = (client: Client): readonly string[] => without(client.scopes, modesAbove(client));
 
 /** The resources that a token is requested for, and the terms of those that have a record in the client's realm. */
 export interface Target {
@@ -38,8 +35,8 @@ export function allowedAt(client: Client, target: Target): readonly string[] {
   if (unrecorded.length === target.resources.length) return own;
   const offered = recordedScopes(client, target, "offered");
   const kept = unrecorded.length > 0 ? own : own.filter((name) => !isResourceScope(name));
-  const given = distinct([...kept, ...(clientKind(client) === "named" ? offered.filter((name) => own.includes(name)) : offered)]);
-  return without(given, recordedScopes(client, target, "withheld"));
+  const given = [...kept, ...(clientKind(client) === "named" ? offered.filter((name) => own.includes(name)) : offered)];
+  return without([...new Set(given)], recordedScopes(client, target, "withheld"));
 }
 
 /** The scopes that the records of these resources offer to a kind of clients, or keep from it. A disabled resource is in no token. */
@@ -169,7 +166,6 @@ const refuse = (reason: keyof typeof DESCRIPTIONS): never => {
   throw new Refusal("invalid_target", reason, { description: DESCRIPTIONS[reason] });
 };
 
-const distinct = (values: readonly string[]): readonly string[] => [...new Set(values)];
 const without = (values: readonly string[], excluded: readonly string[]): readonly string[] =>
   values.filter((value) => !excluded.includes(value));
 
@@ -197,7 +193,7 @@ export async function requestableResources(
   isClient: (clientId: string) => Promise<boolean>,
   { terms, requireKnown }: { readonly terms: readonly ResourceTerms[]; readonly requireKnown: boolean } = NO_RECORDS,
 ): Promise<readonly string[]> {
-  const requested = distinct(resources.map((resource) => (sameResource(resource, issuer) ? issuer : resource)));
+  const requested = [...new Set(resources.map((resource) => (sameResource(resource, issuer) ? issuer : resource)))];
   if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
   if (disabledAmong(requested, terms).length > 0) refuse("resource_disabled");
   for (const resource of requested) {
@@ -218,7 +214,7 @@ export const boundForm = (resource: string, bound: readonly string[]): string | 
 
 function within(bound: readonly string[], requested: readonly string[], otherwise: keyof typeof DESCRIPTIONS): readonly string[] {
   if (requested.length === 0) return bound;
-  return distinct(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)));
+  return [...new Set(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)))];
 }
 
 /** Drops what is disabled or deleted from an audience. @throws {Refusal} invalid_target when nothing is left */
@@ -258,7 +254,7 @@ export function exchangedAudience(
   subjectAudience: readonly string[],
   clients: ReadonlyMap<string, boolean>,
 ): readonly string[] {
-  const named = distinct(requested);
+  const named = [...new Set(requested)];
   if (named.length > MAX_RESOURCES) refuse("too_many_resources");
   if (!named.every((value) => isAbsoluteUri(value) || clients.has(value))) refuse("resource_malformed");
   const audience = within(subjectAudience, named, "resource_outside_subject");
