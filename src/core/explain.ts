@@ -18,7 +18,6 @@ import { GRANT_HELD, previewOf } from "./grants/grant.ts";
 import {
   evaluateWorkloadGrant,
   judgeWorkload,
-  nothingPrefetched,
   presentsWorkload,
   WORKLOAD_GRANT_AUTHENTICATION,
   WORKLOAD_RULES,
@@ -106,7 +105,7 @@ export async function explainTokenRequest({ client: credential, requestId, grant
   const isWorkload = grant.case === "jwtBearer" && (await presentsWorkload(grant.value, core).catch(unserved));
   const { found, verdicts } = await traceRules(rulesOf(grant.case, isWorkload), async (trace) => {
     const authenticated = isWorkload
-      ? await authenticatedByGrant({ client: credential, grant }, core, trace)
+      ? { ...(await evaluateWorkloadGrant({ client: credential, grant }, core, { trace })), prefetched: {} }
       : await authenticatedClientOf({ client: credential, grant }, core, trace);
     // Only the client can make a proof.
     const assumed = demandsOf(authenticated.client).boundTokens && credential?.dpop === undefined;
@@ -128,15 +127,10 @@ type Presented = Pick<TokenRequest, "client" | "grant">;
 
 async function authenticatedClientOf({ client: credential, grant }: Presented, core: Core, trace: RuleTrace) {
   const presented = await identified(trace.check(CLIENT_RULES.credential, credential), core);
-  const prefetched = prefetch(grant, presented.clientId, core);
-  const attempt = { presented, client: prefetched.client, methodRule: registeredMethod };
+  const { client, ...prefetched } = prefetch(grant, presented.clientId, core);
+  const attempt = { presented, client, methodRule: registeredMethod };
   const proveBy = (assertion: Assertion | KnownWorkload, named: Client) => assertUnused(assertion, named, core);
   return { prefetched, client: await evaluateClient(attempt, { trace, proveBy, assumesProof: true }) };
-}
-
-async function authenticatedByGrant(presented: Parameters<typeof evaluateWorkloadGrant>[0], core: Core, trace: RuleTrace) {
-  const evaluated = await evaluateWorkloadGrant(presented, core, { trace });
-  return { ...evaluated, prefetched: nothingPrefetched(evaluated.client) };
 }
 
 /** Empty when the record does not name a rule, or this release has no such rule. */

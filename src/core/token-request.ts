@@ -49,7 +49,7 @@ export function prefetch(
   grant: TokenRequest["grant"],
   clientId: string,
   { clients, documents, codes, devices, families }: Pick<CorePorts, "clients" | "documents" | "codes" | "devices" | "families">,
-): Prefetched {
+): Prefetched & { readonly client: Promise<Client | undefined> } {
   const codeHash = grant.case === "deviceCode" ? hashSecret(grant.value.deviceCode) : undefined;
   const device = codeHash && devices.byDeviceCode(codeHash);
   const code = grant.case === "authorizationCode" ? codes.byHash(hashSecret(grant.value.code)) : codeHash && codes.byHash(codeHash);
@@ -81,9 +81,9 @@ type ReadableRequest = Pick<TokenRequest, "client" | "requestId"> & {
 
 async function authenticate({ grant, client: credential, requestId }: ReadableRequest, core: Core) {
   const presented = await identified(presentedCredential(credential), core);
-  const prefetched = prefetch(grant, presented.clientId, core);
+  const { client: found, ...prefetched } = prefetch(grant, presented.clientId, core);
   const about = { requestId, ...(grant.case && { grantType: GRANTS[grant.case].grantType }) };
-  const attempt = { presented, address: credential?.address ?? "", client: prefetched.client, methodRule: registeredMethod, about };
+  const attempt = { presented, address: credential?.address ?? "", client: found, methodRule: registeredMethod, about };
   const client = await authenticateAttempt(attempt, core);
   return { prefetched, client, ...(presented.workload && { workload: { name: workloadName(presented.workload) } }) };
 }

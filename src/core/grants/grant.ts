@@ -14,13 +14,12 @@ import { type AccessTokenContents, accessTokenClaims, tokenTypeOf } from "../tok
 import type { KnownWorkload } from "../workload/authentication.ts";
 import type { WorkloadName, WorkloadUse } from "../workload/rules.ts";
 
-/** The records that are being read for a token request: its client, and what belongs to the code or the refresh token that it presents. */
+/** The records that are being read for the code or the refresh token that a token request presents. */
 export interface Prefetched {
-  readonly client: Promise<Client | undefined>;
   /** Of an authorization code, and of the device code of an approved request. */
-  readonly code: Promise<CodeState | undefined> | undefined;
-  readonly device: Promise<DeviceState | undefined> | undefined;
-  readonly family: Promise<FamilyState | undefined> | undefined;
+  readonly code?: Promise<CodeState | undefined> | undefined;
+  readonly device?: Promise<DeviceState | undefined> | undefined;
+  readonly family?: Promise<FamilyState | undefined> | undefined;
 }
 
 /** What the rules found for the audit record of a refusal before they refused. */

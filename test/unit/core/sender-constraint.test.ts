@@ -52,7 +52,7 @@ const request = <Grant>(client: Client, grant: Grant, more: { confirmation?: Con
   grant,
   requestId: "request",
   refusalDetails: {},
-  prefetched: { client: Promise.resolve(client), code: undefined, device: undefined, family: Promise.resolve(more.family) },
+  prefetched: { family: Promise.resolve(more.family) },
   ...(more.confirmation && { confirmation: more.confirmation }),
 });
 const claimsOf = (token: string | undefined) =>

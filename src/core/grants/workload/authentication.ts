@@ -145,14 +145,6 @@ export async function evaluateWorkloadGrant(
   return judged;
 }
 
-/** The records of a request that presents neither code nor refresh token, when its client is known. */
-export const nothingPrefetched = (client: Client): Prefetched => ({
-  client: Promise.resolve(client),
-  code: undefined,
-  device: undefined,
-  family: undefined,
-});
-
 /**
  * The same for the token endpoint: a refusal is recorded, and counts as a failed authentication of the address.
  * @throws {Refusal} invalid_request, invalid_grant, unauthorized_client; too_many_requests after many failures
@@ -164,7 +156,7 @@ export async function authenticateByGrant(
   const progress: Progress = {};
   try {
     const { client, workload } = await evaluateWorkloadGrant(request, core, { progress });
-    return { client, workload, prefetched: nothingPrefetched(client) };
+    return { client, workload, prefetched: {} };
   } catch (error) {
     if (isVerdict(error)) await recordRefusal(error, progress, request, core);
     throw error;
