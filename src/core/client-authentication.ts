@@ -6,7 +6,6 @@ import { isRefusal, refusing } from "../errors.ts";
 import type { ClientCredential } from "../gen/countersign/token/v1/token_pb.ts";
 import { asSecretHash, hashSecret, sameHash } from "../random.ts";
 import { type Assertion, type AssertionPorts, authenticateByAssertion, readAssertion } from "./client-assertion.ts";
-import { because } from "./grants/grant.ts";
 import { ENFORCED, isVerdict, type Rule, type RuleTrace } from "./policy/rule.ts";
 import type { CorePorts } from "./ports.ts";
 import {
@@ -15,8 +14,8 @@ import {
   type FoundWorkload,
   findWorkload,
   type KnownWorkload,
+  refusedWorkload,
   type WorkloadAuthenticationPorts,
-  workloadName,
 } from "./workload/authentication.ts";
 import type { WorkloadToken } from "./workload/rules.ts";
 
@@ -213,25 +212,6 @@ export async function countFailure(
   throw error;
 }
 
-async function recordRefusedWorkload(
-  error: unknown,
-  { presented: { workload }, address, about }: ClientAttempt,
-  { workloads }: Pick<AuthenticationPorts, "workloads">,
-): Promise<void> {
-  if (!isVerdict(error)) return;
-  const { known, clientId: mapped } = workload ?? {};
-  await workloads.recordRefusal({
-    event: "workload.refused",
-    outcome: "failure",
-    ...because(error),
-    actor: mapped === undefined ? { type: "service", id: "client-authentication" } : { type: "client", id: mapped },
-    ...(known && { workloadIssuer: known.issuer.issuer }),
-    ...(workload && mapped !== undefined && { clientId: mapped, ...workloadName(workload) }),
-    ...(address !== "" && { address }),
-    ...about,
-  });
-}
-
 /**
  * Authenticates a client whose record is being read. A valid credential passes even while the client's failures at this address are
  * throttled, so that others at the same address cannot lock the client out.
@@ -245,8 +225,10 @@ export async function authenticateAttempt(attempt: ClientAttempt, ports: Omit<Au
       assumesProof: false,
     });
   } catch (error) {
-    if (attempt.presented.workload !== undefined) await recordRefusedWorkload(error, attempt, ports);
-    return countFailure(error, attempt.presented.clientId, attempt.address, ports);
+    const { presented, address, about } = attempt;
+    if (presented.workload !== undefined && isVerdict(error))
+      await ports.workloads.recordRefusal(refusedWorkload(error, presented.workload, { ...(address !== "" && { address }), ...about }));
+    return countFailure(error, presented.clientId, address, ports);
   }
 }
 

@@ -6,6 +6,7 @@ import type { KeyOrigin } from "../../clients/remote-keys.ts";
 import { matchingSubjects, workloadDefaults } from "../../clients/workload.ts";
 import type { Clock } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
+import { because } from "../grants/grant.ts";
 import { ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
 import { assertSignedByRemoteKeys } from "../signing/published-keys.ts";
@@ -59,6 +60,21 @@ const MAX_RECORDED = 255;
 export const workloadName = ({ token, known }: FoundWorkload & { readonly token: WorkloadToken }): WorkloadName => ({
   workloadIssuer: (known?.issuer.issuer ?? token.issuers[0] ?? "").slice(0, MAX_RECORDED),
   workloadSubject: token.subject.slice(0, MAX_RECORDED),
+});
+
+/** The record of a refused workload; one that stands for no client is not named in it. */
+export const refusedWorkload = (
+  refusal: Refusal,
+  { known, clientId }: Omit<FoundWorkload, "refusal">,
+  about: Pick<AuditEntry, "address" | "requestId" | "grantType">,
+): AuditEntry => ({
+  event: "workload.refused",
+  outcome: "failure",
+  ...because(refusal),
+  actor: clientId === undefined ? { type: "service", id: "client-authentication" } : { type: "client", id: clientId },
+  ...(known && { workloadIssuer: known.issuer.issuer }),
+  ...(known && clientId !== undefined && { clientId, ...workloadName({ token: known.token, known }) }),
+  ...about,
 });
 
 /** Finds the platform of a token, and the client that the token stands for. Verifies nothing. */

@@ -6,7 +6,7 @@ import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { ENFORCED, isVerdict, type Rule, type RuleHead, type RuleTrace } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { hasForbiddenMember, parseJws, parseObject } from "../../signing/jws.ts";
-import { checkWorkload, type KnownWorkload, workloadName } from "../../workload/authentication.ts";
+import { checkWorkload, type KnownWorkload, refusedWorkload, workloadName } from "../../workload/authentication.ts";
 import {
   MAX_WORKLOAD_TOKEN,
   WORKLOAD_ALGORITHM,
@@ -19,7 +19,7 @@ import {
   type WorkloadToken,
   workloadToken,
 } from "../../workload/rules.ts";
-import { because, GRANT_HELD, PARAMETERS_PRESENT, type Prefetched, type RequestWorkload } from "../grant.ts";
+import { GRANT_HELD, PARAMETERS_PRESENT, type Prefetched, type RequestWorkload } from "../grant.ts";
 import { isIdentityAssertionType } from "../jwt-bearer/rules.ts";
 
 /**
@@ -165,22 +165,13 @@ export async function authenticateByGrant(
 
 async function recordRefusal(
   refusal: Refusal,
-  { known, clientId }: Progress,
+  found: Progress,
   { client: credential, requestId }: Pick<TokenRequest, "client" | "requestId">,
   { throttle, workloads }: Pick<Core, "throttle" | "workloads">,
 ): Promise<void> {
   const address = credential?.address ?? "";
   throttle.assertOpen("", address);
-  await workloads.recordRefusal({
-    event: "workload.refused",
-    outcome: "failure",
-    ...because(refusal),
-    actor: clientId === undefined ? { type: "service", id: "client-authentication" } : { type: "client", id: clientId },
-    ...(clientId !== undefined && { clientId }),
-    ...(known && (clientId === undefined ? { workloadIssuer: known.issuer.issuer } : workloadName({ token: known.token, known }))),
-    grantType: JWT_BEARER,
-    requestId,
-    ...(address !== "" && { address }),
-  });
+  const about = { grantType: JWT_BEARER, requestId, ...(address !== "" && { address }) };
+  await workloads.recordRefusal(refusedWorkload(refusal, found, about));
   await throttle.failed("", address);
 }
