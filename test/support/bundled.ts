@@ -16,7 +16,8 @@ const fromTheirPlace = {
     code
       .replaceAll("import.meta.url", JSON.stringify(pathToFileURL(id).href))
       .replaceAll("import.meta.dirname", JSON.stringify(dirname(id)))
-      .replaceAll("import.meta.filename", JSON.stringify(id)),
+      .replaceAll("import.meta.filename", JSON.stringify(id))
+      .replaceAll(/(?<!(?:const|let|var) )\b__dirname\b/g, JSON.stringify(dirname(id))),
 };
 
 /**
@@ -30,7 +31,7 @@ export async function bundledCommandLine(): Promise<string> {
   return existsSync(path) ? join(path, "main.js") : bundledCommandLine();
 }
 
-const SOURCES = ["src", "admin/src", "package-lock.json"].map((name) => join(root, name));
+const SOURCES = ["src", "admin/src", "package-lock.json", "test/support/bundled.ts"].map((name) => join(root, name));
 const pathOfSources = () => join(cache, digestOf(SOURCES));
 
 async function bundleInto(path: string): Promise<void> {

@@ -4,8 +4,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as grpc from "@grpc/grpc-js";
 import { HealthImplementation } from "grpc-health-check";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { privateCa } from "../../support/private-ca.ts";
+import { aDataDirectory, endProcesses, startProcess } from "../../support/processes.ts";
+
+afterAll(endProcesses);
 
 const ask = async (...[what, env]: [string, Record<string, string>]) => {
   const child = spawn(process.execPath, ["deploy/health.ts", what], { env: { ...process.env, ...env }, stdio: "ignore" });
@@ -42,4 +45,11 @@ test.for([
 
 test("without a response, the check exits with 1", async () => {
   expect([await ask("http", { PORT: "1" }), await ask("grpc", { GRPC_PORT: "1" })]).toEqual([1, 1]);
+});
+
+test("both checks of a process exit with 0, that of gRPC once the service behind it is loaded", async () => {
+  const { url, grpc: address } = await startProcess({ NODE_ENV: "development", DATA_DIR: await aDataDirectory() });
+  const env = { PORT: new URL(url).port, GRPC_PORT: new URL(`http://${address}`).port };
+  expect(await ask("http", env)).toBe(0);
+  await expect.poll(() => ask("grpc", env)).toBe(0);
 });
