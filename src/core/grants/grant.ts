@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuditEntry, AuditEvent } from "../../audit.ts";
 import { audienceOf, type Client } from "../../clients/client.ts";
-import { type Refusal, refusing } from "../../errors.ts";
+import { refusing } from "../../errors.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
@@ -161,6 +161,3 @@ export const issueRecord = <By extends "user" | "client">(
   const actor = { type: by, id: ids[`${by}Id`] };
   return { event, outcome: "success", actor, ...about, scope: scopes.join(" "), resources: audience };
 };
-
-/** The members of an audit record that say why a request was refused. */
-export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });

@@ -33,6 +33,9 @@ export type RuleOutcome = "passed" | "assumed" | Refusal;
 /** Whether an error says something about the request; an outage does not. */
 export const isVerdict = (error: unknown): error is Refusal => isRefusal(error) && error.code !== "temporarily_unavailable";
 
+/** The members of an audit record that say why a request was refused. */
+export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });
+
 /** Adds the name of its rule to a refusal, unless an inner rule has named it. */
 export const named = ({ name }: RuleHead, refusal: Refusal): Refusal => {
   const { code, reason, detail } = refusal;

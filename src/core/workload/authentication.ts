@@ -6,8 +6,7 @@ import type { KeyOrigin } from "../../clients/remote-keys.ts";
 import { matchingSubjects, workloadDefaults } from "../../clients/workload.ts";
 import type { Clock } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
-import { because } from "../grants/grant.ts";
-import { ENFORCED, type RuleTrace } from "../policy/rule.ts";
+import { because, ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
 import { assertSignedByRemoteKeys } from "../signing/published-keys.ts";
 import {

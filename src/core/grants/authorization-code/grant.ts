@@ -3,7 +3,7 @@ import { Refusal } from "../../../errors.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
-import { ENFORCED } from "../../policy/rule.ts";
+import { because, ENFORCED } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
 import { idTokenKey } from "../../signing/key-ring.ts";
@@ -12,7 +12,6 @@ import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
 import {
   accessTokenAnswer,
-  because,
   CONFIDENTIAL_ONLY,
   GRANT_RULES,
   type Grant,

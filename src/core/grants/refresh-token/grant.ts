@@ -7,14 +7,13 @@ import { hashSecret, newHexSecret, type SecretHash, sameHash } from "../../../ra
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
 import { DPOP_KEY } from "../../dpop.ts";
 import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
-import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
+import { because, ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
 import type { Confirmation } from "../../stored-grants.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import {
   AGENT_NOT_PAUSED,
   accessTokenAnswer,
-  because,
   CONFIDENTIAL_ONLY,
   GRANT_RULES,
   type Grant,
