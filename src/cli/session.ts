@@ -199,7 +199,7 @@ async function signInByBrowser(url: string, device: boolean, terminal: Terminal)
 function refusalText({ statusCode, message }: z.infer<typeof Refused>): string {
   if (message.includes("authenticator app"))
     return "This account has a second factor: unset COUNTERSIGN_PASSWORD, and run `countersign login`.";
-  return statusCode === 403 ? message : "Wrong e-mail address or password.";
+  return statusCode === 403 || message.includes("Sign in again") ? message : "Wrong e-mail address or password.";
 }
 
 /** The answer to the right credentials, or to a server error. @throws {CommandFailure} for wrong ones */

@@ -112,7 +112,7 @@ export type NewApiKey = Omit<MintedApiKey, "key"> & Pick<ApiKey, "id" | "clientI
 export interface ApiKeys {
   /** Stores a key, if the client is in reach and in development at that moment, and has room for it. @returns undefined otherwise */
   create(key: NewApiKey, reach: Reach, audit: AuditEntry): Promise<ApiKey | undefined>;
-  /** The keys of a client, newest first: all that are valid, and revoked ones until there are 500. */
+  /** The newest 500 keys of a client, valid ones before revoked ones in the choice; newest first. */
   ofClient(clientId: string, reach: Reach): Promise<readonly ApiKey[]>;
   /** Idempotent: a revoked key keeps its time of revocation. @returns undefined for a key out of reach */
   revoke(keyId: string, clientId: string, reach: Reach, audit: AuditEntry): Promise<ApiKey | undefined>;

@@ -16,6 +16,8 @@ const TARGET = `target as (select id, client_id, environment from clients where 
 const MOST_LISTED = 500;
 
 const SQL = statements("api_key", {
+  /** Calls for the same client come one after the other, so that each sees the keys of those before it. */
+  lockClient: `select 1 as one from clients where ${IN_REACH} for no key update`,
   create: `with ${TARGET},
    created as (
      insert into api_keys (id, client_id, name, prefix, last4, key_hash)
@@ -52,8 +54,11 @@ const SQL = statements("api_key", {
 export const apiKeys = (sql: Sql): ApiKeys => ({
   create: async ({ id, clientId, name, prefix, last4, hash }, reach, audit) => {
     if (!isUuid(clientId)) return undefined;
-    const parameters = [clientId, ownerOf(reach), id, name, prefix, last4, hash, jsonRows([audit])];
-    return (await sql.query<ApiKey>(SQL.create, parameters))[0];
+    const target = [clientId, ownerOf(reach)];
+    return sql.transaction(async (tx) => {
+      await tx.query(SQL.lockClient, target);
+      return (await tx.query<ApiKey>(SQL.create, [...target, id, name, prefix, last4, hash, jsonRows([audit])]))[0];
+    });
   },
 
   ofClient: async (clientId, reach) => (isUuid(clientId) ? sql.query<ApiKey>(SQL.ofClient, [clientId, ownerOf(reach)]) : []),

@@ -44,10 +44,9 @@ const SQL = statements("provision", {
 async function applyRealm({ name, ...change }: FileRealm, event: Event, tx: Tx): Promise<Outcome> {
   const { dynamicRegistrationScopes: scopes } = change;
   const audit = { ...event, event: "realm.changed", ...(scopes !== undefined && { scope: scopes.join(" ") }) } as const;
-  const [known] = await tx.query<{ id: string }>(SQL.realmNamed, [name]);
-  if (known !== undefined) return outcomeOf(await changeRealm(tx, known.id, change, { ...audit, reason: "changed" }), "realm_just_removed");
   if ((await addRealm(tx, name, change, { ...audit, reason: "created" })) !== undefined) return "created";
-  throw new Refusal("temporarily_unavailable", "realm_just_created", { retryAfter: 1 });
+  const [known] = await tx.query<{ id: string }>(SQL.realmNamed, [name]);
+  return outcomeOf(known && (await changeRealm(tx, known.id, change, { ...audit, reason: "changed" })), "realm_just_removed");
 }
 
 type Issue = NonNullable<Refusal["detail"]["issues"]>[number];

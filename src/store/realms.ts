@@ -37,9 +37,12 @@ const records = managedRecords("realm", REALMS, { key: ["id"], added: ["id", "na
 
 type Settings = Pick<RowOf<typeof REALMS>, (typeof SETTINGS)[number]>;
 
-/** Members of a branding that are null leave it, so that the deployment's apply again. */
-const changed = (realm: Settings, { branding, ...change }: RealmChange): Settings =>
-  merged(realm, { ...change, branding: branding && brandingOver({ ...realm.branding, ...branding }, {}) });
+/** Members of a branding that are null leave it, so that the deployment's apply again. A realm that has none gets no empty one. */
+function changed(realm: Settings, { branding, ...change }: RealmChange): Settings {
+  const own = branding && brandingOver({ ...realm.branding, ...branding }, {});
+  const isNone = realm.branding === null && Object.keys(own ?? {}).length === 0;
+  return merged(realm, { ...change, branding: isNone ? undefined : own });
+}
 
 const NEW = { dynamicRegistrationScopes: null, requiredAcr: null, branding: null };
 

@@ -49,7 +49,10 @@ describe("POST /api/clients/{clientId}/api-keys", () => {
       api.database.sql.query(statement("test_many_keys", insert), [id, revokedAt, count]);
     await have(600, "2026-01-01");
     await have(99, null);
-    const { id: last } = await keyOf(id);
+    const more = Array.from({ length: 8 }, () => api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "more" }));
+    const answers = await Promise.all(more);
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)]);
+    const { id: last } = await answers.find(({ status }) => status === 201)!.json();
     const answer = await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "one more" });
     expect([answer.status, (await answer.json()).message]).toEqual([409, expect.stringContaining("Revoke one")]);
     const listed: { revokedAt: number | null }[] = await (await api.call(ada, "GET", `/api/clients/${id}/api-keys`))

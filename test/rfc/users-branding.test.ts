@@ -111,6 +111,8 @@ describe("the branding of a realm", () => {
     const { html } = await browser.follow("/account");
     expect(html).toContain("· Acme &amp; Sons</title>");
     expect(await change({ logo: null })).toEqual({ accent: "#00695c", logo: null });
+    const { id: plain } = await operator.operator.realms.create.mutate({ name: "plain" });
+    await operator.operator.realms.setBranding.mutate({ id: plain, branding: { name: null } }); // it has none to lose
     const { records } = await operator.operator.audit.list.query({ event: "realm.changed", limit: 5 });
     expect(records.filter(({ reason }) => reason === "branding")).toHaveLength(2);
   });

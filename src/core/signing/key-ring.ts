@@ -106,7 +106,7 @@ function kidsOf(judgement: Judgement): readonly string[] {
 
 /**
  * Publishes the keys of this core beside those of other cores.
- * @param clock seconds; one that counts on while the machine stands still
+ * @param clock seconds; it counts on while the process stands still
  * @throws {Error} where a key that has to sign was withdrawn
  */
 export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () => performance.now() / 1_000): Promise<Keys> {
@@ -119,9 +119,7 @@ export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () 
   let markedAt = Number.NEGATIVE_INFINITY;
 
   const publish = async (signing: readonly string[]): Promise<Judgement> => {
-    const began = clock();
     const served = await register.publish(configured, signing);
-    markedAt = began;
     const withdrawn = withdrawnOf(served);
     const all = new Map(
       [...configured, ...served.map(({ jwk }) => jwk)].flatMap((jwk) => (withdrawn.has(jwk.kid) ? [] : [[jwk.kid, jwk] as const])),
@@ -134,13 +132,15 @@ export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () 
 
   const refresh = shared(async (): Promise<void> => {
     let marked = kidsOf(judgement);
+    let began = clock();
     let next = await publish(marked);
     // A key is marked as in use before it signs, and may have been withdrawn before it was marked.
     while (kidsOf(next).join(" ") !== marked.join(" ")) {
       marked = kidsOf(next);
+      began = clock();
       next = await publish(marked);
     }
-    judgement = next;
+    [judgement, markedAt] = [next, began];
   });
   await refresh();
   if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds)) {
@@ -166,7 +166,7 @@ export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () 
         retryAfter: judgement.seconds,
       });
     },
-    current: () => (judgement.kind === "signs" ? judgement.keys : undefined),
+    current: () => (judgement.kind === "signs" && clock() - markedAt <= MARKED_FOR ? judgement.keys : undefined),
     own,
     hybrid: ring.mldsa?.hybrid === true ? ring.mldsa.key : undefined,
     byId: (kid) => verifying.get(kid),

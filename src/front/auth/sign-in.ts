@@ -31,7 +31,7 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
         "200": json("The tokens; the session cookie is set too.", tokenSet()),
         "400": apiError("Not valid."),
         "401": apiError(
-          "Address, password or `code` is wrong, or `code` is missing. The challenge `Password` says that both belong in the body.",
+          "Address, password or `code` is wrong, `code` is missing, or the user signed out everywhere at the same time. The challenge `Password` says that both belong in the body.",
         ),
         "403": apiError("SIGN_UP is `domains`, and the address is not confirmed yet; or the realm requires a stronger sign-in."),
         "429": apiError("Too many failures; see Retry-After."),

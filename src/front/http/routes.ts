@@ -40,7 +40,7 @@ export const NO_STATE: FrontState = {
 
 export type FrontContext = RouterContext<FrontState>;
 
-/** The members of Koa's context that hot routes may use: Koa's context and `LightContext` both have them. */
+/** The members of Koa's context that hot routes may use: Koa's context and `lightContext` both have them. */
 export interface HotContext {
   readonly req: IncomingMessage;
   readonly state: FrontState;

@@ -143,6 +143,22 @@ test("a key that was not marked as in use for 75 s does not sign until it is: it
   await expect.poll(reason).toBe("signing_key_withdrawn");
 });
 
+test.for([
+  ["does not end", () => new Promise<never>(() => {})],
+  ["fails", () => Promise.reject(new Error("the database is away"))],
+] as const)("a key that was withdrawn does not sign while the marking of the next one %s", async ([, mark]) => {
+  let now = 1_000;
+  let register: readonly ServedKey[] = served([young, 5_000], [old, 5_000]);
+  const publish = async (_: unknown, inUse: readonly string[]) => (inUse.includes(old.jwk.kid) ? mark() : register);
+  const keys = await openKeys({ accessToken: [young, old] }, { publish }, () => now);
+  now += 94;
+  register = [{ jwk: young.jwk, age: 5_000, withdrawn: true }, ...served([old, 5_000])];
+  expect(() => keys.signing()).toThrow(Refusal);
+  await expect.poll(() => keys.byId(young.jwk.kid)).toBeUndefined();
+  expect(() => keys.signing()).toThrow(Refusal);
+  expect(keys.current()).toBeUndefined();
+});
+
 test("a key is marked as in use before it first signs, and not while it waits", async () => {
   const marks: string[][] = [];
   let age = 0;
