@@ -193,6 +193,12 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
       return [{ act: "sign up", statuses: [signedIn] }, ...own];
     },
 
+    /** Performs an action of a new user, beside no other. */
+    async alone(act: Act): Promise<readonly ActResult[]> {
+      const joined = await this.join();
+      return [...joined, await perform(act, members.at(-1) as Member)];
+    },
+
     /** Runs `count` actions of random members concurrently. */
     moment(count: number): Promise<readonly ActResult[]> {
       const some = Array.from({ length: count }, () => (random() < 0.4 ? pick(OFTEN) : nextAct()) as Act);
