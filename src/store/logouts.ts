@@ -9,10 +9,10 @@ const SQL = statements("logout", {
      insert into session_clients (session_id, client_id) select id, $2 from session where ended_at is null
      on conflict (session_id, client_id) do nothing)
    insert into logout_deliveries (client_id, user_id, session_id) select $2, user_id, id from session where ended_at is not null`,
-  // A lease is a due time in the future: when a process dies, its notifications are due again after it.
+  // A lease is a due time in the future: when a process dies, its notifications are due again after it. An array, as in outbox.ts.
   claim: `with claimed as (
      update logout_deliveries set due_at = now() + make_interval(secs => $2::int)
-     where id in (select id from logout_deliveries where due_at <= now() order by due_at limit $1::int for update skip locked)
+     where id = any(array(select id from logout_deliveries where due_at <= now() order by due_at limit $1::int for update skip locked))
      returning *)
    select claimed.id::text, claimed.client_id as "clientId", claimed.user_id::text as "userId", claimed.session_id::text as "sessionId",
      claimed.attempts, clients.backchannel_logout_uri as uri, clients.security_profile as "securityProfile"

@@ -35,9 +35,10 @@ export async function notifyUser(tx: Tx, userId: string, { subject, text, html }
 export const notices = (sql: Sql): Notices => ({ send: (userId, to, mail) => notifyUser(sql, userId, mail, to) });
 
 const SQL = statements("outbox", {
-  // A lease is a due time in the future: when a process dies, its mails are due again after it.
+  // A lease is a due time in the future: when a process dies, its mails are due again after it. An array is computed once; a sub-select that
+  // is joined can be computed for each row, and then locks more than the limit.
   claim: `update outbox set due_at = now() + make_interval(secs => $2::int)
-   where id in (select id from outbox where due_at <= now() order by due_at limit $1::int for update skip locked)
+   where id = any(array(select id from outbox where due_at <= now() order by due_at limit $1::int for update skip locked))
    returning id::text, recipient as "to", subject, text, html, attempts, floor(extract(epoch from expires_at - now()))::float8 as left`,
   remove: "delete from outbox where id = $1::uuid",
   postpone: "update outbox set attempts = attempts + 1, due_at = now() + make_interval(secs => $2::int) where id = $1::uuid",

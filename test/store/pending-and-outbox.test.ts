@@ -3,11 +3,13 @@ import { databaseClock } from "../../src/core/clocks.ts";
 import { pendingRequests } from "../../src/store/authorization-requests.ts";
 import { readiness } from "../../src/store/availability.ts";
 import { invitations, sentInvitations } from "../../src/store/invitations.ts";
+import { logoutDeliveries } from "../../src/store/logouts.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { outbox } from "../../src/store/outbox.ts";
 import { users } from "../../src/store/users.ts";
 import { aHash, aNewUser, anAudit } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
+import { aNewId } from "../support/management.ts";
 
 describe.for(databaseKinds)("pending requests and the outbox on $name", ({ fresh }) => {
   let database: Database;
@@ -128,6 +130,24 @@ describe.for(databaseKinds)("pending requests and the outbox on $name", ({ fresh
       expect(await store.claim(10, 60)).toEqual([]);
       await run("update outbox set due_at = now() - interval '1 second'");
       expect(await store.claim(20, 60)).toHaveLength(10);
+    });
+
+    const ROWS = {
+      outbox: "insert into outbox (recipient, subject, text, html) select 'ada@example.test', 's', 't', 'h'",
+      logout_deliveries: `insert into logout_deliveries (client_id, user_id, session_id) select 'c', '${aNewId()}', '${aNewId()}'`,
+    };
+    test.for([
+      ["outbox", outbox],
+      ["logout_deliveries", logoutDeliveries],
+    ] as const)("a claim takes no more than its limit, also by the plan for a table of one row: %s", async ([table, storeOf]) => {
+      const add = (count: number) => run(`${ROWS[table]} from generate_series(1, ${count})`);
+      await run(`delete from ${table}`);
+      await add(1);
+      await run(`analyze ${table}`);
+      await add(2);
+      const claimed = Array.from({ length: 3 }, () => storeOf(database.sql).claim(1, 60));
+      expect((await Promise.all(claimed)).map((rows) => rows.length)).toEqual([1, 1, 1]);
+      await run(`delete from ${table}`);
     });
 
     test("a delivered or abandoned mail is deleted; a postponed one can be claimed again, with its attempts counted", async () => {
