@@ -15,13 +15,18 @@ const LANES = Math.min(64, RUNS);
 
 let database: Database;
 const lanes: Lane[] = [];
+let marking: NodeJS.Timeout;
 beforeAll(async () => {
   // PostgreSQL where it is available: it runs on another CPU than the test.
   database = (await databaseKinds.at(-1)?.fresh()) as Database;
   const world = await openWorld(database.sql);
+  marking = setInterval(() => world.ports.keys.refresh(), 30_000); // as a core marks its keys, or it may not sign
   for (let lane = 0; lane < LANES; lane++) lanes.push(await openLane(world, `m${lane}`));
 });
-afterAll(() => database.close());
+afterAll(async () => {
+  clearInterval(marking);
+  await database.close();
+});
 
 /** Introspection reports the tokens that the model says are live, and no token whose parent is not live. */
 async function assertStates(model: Model): Promise<void> {
