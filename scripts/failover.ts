@@ -14,15 +14,15 @@ const root = join(import.meta.dirname, "..");
 /** Seconds of load before and after the primary is killed. */
 const [BEFORE, AFTER] = [8, 8];
 const CALLERS = 8;
-const NOBODY = { uid: 65_534, gid: 65_534 }; // PostgreSQL refuses to run as root
+const UNPRIVILEGED = { uid: 65_534, gid: 65_534 }; // PostgreSQL refuses to run as root
 const PASSWORD = "of-a-cluster-that-lives-a-minute";
 const CLIENT = { clientId: "failover", secret: "the secret of a client of this trial alone", redirectUri: "" };
 
 const dir = mkdtempSync(join(tmpdir(), "countersign-failover-"));
-chownSync(dir, NOBODY.uid, NOBODY.gid);
+chownSync(dir, UNPRIVILEGED.uid, UNPRIVILEGED.gid);
 const children: ChildProcess[] = [];
 
-function start(command: string, args: readonly string[], as: Partial<typeof NOBODY> = NOBODY): ChildProcess {
+function start(command: string, args: readonly string[], as: Partial<typeof UNPRIVILEGED> = UNPRIVILEGED): ChildProcess {
   const env = { PATH: process.env.PATH, HOME: dir };
   const child = spawn(command, args, { ...as, cwd: dir, env, stdio: ["ignore", "pipe", "pipe"] });
   for (const stream of [child.stdout, child.stderr]) {
@@ -78,7 +78,7 @@ async function startNode(name: string, etcds: readonly Etcd[]): Promise<Node> {
     .replace("hot_standby:", `unix_socket_directories: ${dir}\n        hot_standby:`);
   const path = join(dir, `${name}.yml`);
   writeFileSync(path, text);
-  chownSync(path, NOBODY.uid, NOBODY.gid);
+  chownSync(path, UNPRIVILEGED.uid, UNPRIVILEGED.gid);
   return { name, port, api, data, patroni: start("patroni", [path]) };
 }
 

@@ -3,6 +3,7 @@ import type { Branding } from "../../src/branding/branding.ts";
 import type { Client } from "../../src/clients/client.ts";
 import type { FamilyState } from "../../src/core/ports.ts";
 import type { CodeState, Subject, TokenState } from "../../src/core/stored-grants.ts";
+import { accessTokenClaims } from "../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../src/errors.ts";
 import {
   AuthorizationCodeGrantSchema,
@@ -24,6 +25,13 @@ export const aBrandings = (branding: Branding = {}) => ({
   current: async () => [branding],
   refresh: async () => {},
 });
+
+/** Claims of an access token that a client got in its own name. */
+export const clientTokenClaims = (issuer: string) =>
+  accessTokenClaims({
+    ...{ issuer, subject: "client", clientId: "client", audience: ["client"] },
+    ...{ scopes: [], jti: "x", now: 1000, lifetime: 900 },
+  });
 
 export const aClient = (members: Partial<Client> = {}): Client => ({
   id: "01900000-0000-7000-8000-000000000001",

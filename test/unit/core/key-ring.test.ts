@@ -4,8 +4,8 @@ import { createSigner, issuedTokens, signJwt } from "../../../src/core/signing/j
 import { judgeRing, noticeLeft, openKeys, type ServedKey } from "../../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
-import { accessTokenClaims } from "../../../src/core/tokens/access-token.ts";
 import { Refusal } from "../../../src/errors.ts";
+import { clientTokenClaims } from "../../support/builders.ts";
 
 const pem = (kind: "ed25519" | "rsa") => {
   const { privateKey } = kind === "rsa" ? generateKeyPairSync("rsa", { modulusLength: 2048 }) : generateKeyPairSync("ed25519");
@@ -78,16 +78,7 @@ describe("a withdrawn key", () => {
   test("is neither published nor verifies, though it is configured, and its tokens are remembered no more", async () => {
     let register: readonly ServedKey[] = served([old, 5_000], [young, 5_000]);
     const keys = await openKeys({ accessToken: [young, old] }, { publish: async () => register });
-    const claims = accessTokenClaims({
-      issuer: "https://id.example.test",
-      subject: "client",
-      audience: ["client"],
-      clientId: "client",
-      scopes: [],
-      jti: "x",
-      now: 1000,
-      lifetime: 900,
-    });
+    const claims = clientTokenClaims("https://id.example.test");
     const token = await signJwt(claims, "at+jwt", old, createSigner());
     const tokens = issuedTokens(claims.iss, keys);
     expect(tokens.accessToken(token)).toBeDefined();

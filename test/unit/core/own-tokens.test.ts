@@ -15,7 +15,7 @@ import {
 import { type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
-import { accessTokenClaims } from "../../../src/core/tokens/access-token.ts";
+import { clientTokenClaims } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";
 const pem = (key: KeyObject) => key.export({ type: "pkcs8", format: "pem" }).toString();
@@ -25,16 +25,7 @@ const own = ed25519();
 const retired = ed25519();
 const rsa = signingKey(pem(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey));
 const sign = createSigner();
-const claims = accessTokenClaims({
-  issuer: ISSUER,
-  subject: "client",
-  audience: ["client"],
-  clientId: "client",
-  scopes: [],
-  jti: "x",
-  now: 1000,
-  lifetime: 900,
-});
+const claims = clientTokenClaims(ISSUER);
 let keys: Keys;
 
 beforeAll(async () => {
