@@ -95,19 +95,13 @@ export type AssertionPorts = Pick<CorePorts, "assertionAudiences" | "remoteKeys"
   readonly consumedIds: Pick<CorePorts["consumedIds"], "consume">;
 };
 
-/** Checks everything about an assertion except that it is used for the first time. @throws {Refusal} invalid_client */
-export async function checkAssertion(assertion: Assertion, client: Client, ports: Omit<AssertionPorts, "consumedIds">) {
-  const used = checkClaims(assertion, demandsOf(client), ports.assertionAudiences, ports.clock());
-  await assertSigned(assertion, client, client.origin === "metadata_document" ? ports.documentKeys : ports.remoteKeys);
-  return used;
-}
-
 /**
  * Authenticates a client by its assertion. The `jti` is consumed last, so that only the client can use up its own identifiers.
  * @throws {Refusal} invalid_client; temporarily_unavailable when the store cannot record the `jti`
  * @see RFC 7523 §3, OIDC Core §9, docs/protocol.md#client-authentication
  */
 export async function authenticateByAssertion(assertion: Assertion, client: Client, ports: AssertionPorts): Promise<void> {
-  const { jti, remember } = await checkAssertion(assertion, client, ports);
+  const { jti, remember } = checkClaims(assertion, demandsOf(client), ports.assertionAudiences, ports.clock());
+  await assertSigned(assertion, client, client.origin === "metadata_document" ? ports.documentKeys : ports.remoteKeys);
   if (!(await ports.consumedIds.consume("client_assertion", client.clientId, jti, remember))) refuse("assertion_used_before");
 }

@@ -13,7 +13,6 @@ import {
   documentWorkload,
   type FoundWorkload,
   findWorkload,
-  type KnownWorkload,
   refusedWorkload,
   type WorkloadAuthenticationPorts,
 } from "./workload/authentication.ts";
@@ -154,11 +153,9 @@ export interface ClientAttempt {
   readonly about?: Pick<AuditEntry, "requestId" | "grantType">;
 }
 
-/** How an attempt is evaluated: by the endpoint, or by `explain`, which uses nothing up. */
+/** How an attempt is evaluated: by the endpoint, or by `explain`, whose ports use nothing up. */
 interface Evaluation {
   readonly trace: RuleTrace;
-  /** Verifies an assertion, or a workload's token. @throws {Refusal} invalid_client */
-  readonly proveBy: (proof: Assertion | KnownWorkload, client: Client) => Promise<unknown>;
   /** Whether the proof of a confidential client that presents nothing is assumed. */
   readonly assumesProof: boolean;
 }
@@ -174,7 +171,8 @@ async function findClient({ presented, client: pending }: Pick<ClientAttempt, "p
 /** Evaluates the rules of client authentication. @throws {Refusal} invalid_client */
 export async function evaluateClient(
   attempt: Pick<ClientAttempt, "presented" | "client" | "methodRule">,
-  { trace, proveBy, assumesProof }: Evaluation,
+  ports: ProofPorts,
+  { trace, assumesProof }: Evaluation,
 ): Promise<Client> {
   const { presented, methodRule } = attempt;
   const { client, secretMatches } = await trace.settle(CLIENT_RULES.found, findClient(attempt));
@@ -186,17 +184,19 @@ export async function evaluateClient(
   if (client.securityProfile && assumed) trace.assume(IN_PROFILE);
   else if (client.securityProfile) trace.check(IN_PROFILE, facts);
   if (assumed) trace.assume(CLIENT_RULES.proven);
-  else await trace.settle(CLIENT_RULES.proven, prove(presented, client, secretMatches, proveBy));
+  else await trace.settle(CLIENT_RULES.proven, prove(presented, client, secretMatches, ports));
   return client;
 }
 
-async function prove({ method, assertion, workload }: Presented, client: Client, secretMatches: boolean, proveBy: Evaluation["proveBy"]) {
-  if (workload !== undefined) await proveBy(workload.known ?? documentWorkload(workload.token, client), client);
-  else if (assertion !== undefined) await proveBy(assertion, client);
+async function prove({ method, assertion, workload }: Presented, client: Client, secretMatches: boolean, ports: ProofPorts) {
+  if (workload !== undefined) await authenticateWorkload(workload.known ?? documentWorkload(workload.token, client), ports);
+  else if (assertion !== undefined) await authenticateByAssertion(assertion, client, ports);
   else if (method !== "none" && !secretMatches) refuse("wrong_secret");
 }
 
-export type AuthenticationPorts = AssertionPorts & WorkloadAuthenticationPorts & Pick<CorePorts, "clients" | "throttle">;
+type ProofPorts = AssertionPorts & WorkloadAuthenticationPorts;
+
+export type AuthenticationPorts = ProofPorts & Pick<CorePorts, "clients" | "throttle">;
 
 /** Counts an `invalid_client` as a failed authentication. @throws the error, or {Refusal} too_many_requests after many failures */
 export async function countFailure(
@@ -219,11 +219,7 @@ export async function countFailure(
  */
 export async function authenticateAttempt(attempt: ClientAttempt, ports: Omit<AuthenticationPorts, "clients">): Promise<Client> {
   try {
-    return await evaluateClient(attempt, {
-      trace: ENFORCED,
-      proveBy: (proof, client) => ("token" in proof ? authenticateWorkload(proof, ports) : authenticateByAssertion(proof, client, ports)),
-      assumesProof: false,
-    });
+    return await evaluateClient(attempt, ports, { trace: ENFORCED, assumesProof: false });
   } catch (error) {
     const { presented, address, about } = attempt;
     if (presented.workload !== undefined && isVerdict(error))

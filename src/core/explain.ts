@@ -11,9 +11,8 @@ import {
 } from "../gen/countersign/token/v1/token_pb.ts";
 import { type GrantCase, grantCaseOf } from "../protocol/grants.ts";
 import { answerableClient, FORM, PUSHED, requestedTarget, validateRequest } from "./authorization-request.ts";
-import { type Assertion, checkAssertion } from "./client-assertion.ts";
 import { CLIENT_RULES, evaluateClient, identified, registeredMethod } from "./client-authentication.ts";
-import { DPOP_PROOF, refuseProof, verifyProof } from "./dpop.ts";
+import { consumeProof, DPOP_PROOF, verifyProof } from "./dpop.ts";
 import { GRANT_HELD, previewOf } from "./grants/grant.ts";
 import {
   evaluateWorkloadGrant,
@@ -28,7 +27,7 @@ import { isVerdict, type RuleHead, type RuleOutcome, type RuleTrace, ruleTrace }
 import type { Core, RefusedRequest } from "./ports.ts";
 import type { Confirmation } from "./stored-grants.ts";
 import { prefetch, rowOf } from "./token-request.ts";
-import { assertWorkloadUnused, type KnownWorkload, previewWorkload } from "./workload/authentication.ts";
+import { consumeWorkload } from "./workload/authentication.ts";
 
 type RecordedVerdict = MessageInitShape<typeof RuleVerdictSchema>;
 
@@ -80,27 +79,24 @@ export const rulesOf = (name: GrantCase, isWorkload = false): readonly RuleHead[
   ...rowOf(name, isWorkload).rules,
 ];
 
-/** Verifies an assertion or a workload's token without using it up. @throws {Refusal} invalid_client */
-async function assertUnused(assertion: Assertion | KnownWorkload, client: Client, core: Core): Promise<void> {
-  if ("token" in assertion) return previewWorkload(assertion, core);
-  const { jti } = await checkAssertion(assertion, client, core);
-  if (await core.consumedIds.isConsumed("client_assertion", client.clientId, jti))
-    throw new Refusal("invalid_client", "assertion_used_before");
+/** The core for a question: nothing is used up, and what was used before counts as used. */
+function unconsuming(core: Core): Core {
+  const { consumedIds } = core;
+  const consume: Core["consumedIds"]["consume"] = async (kind, issuer, id) => !(await consumedIds.isConsumed(kind, issuer, id));
+  return { ...core, consumedIds: { ...consumedIds, consume } };
 }
 
-/** Checks a proof without using it up. @throws {Refusal} invalid_dpop_proof, use_dpop_nonce */
-async function unusedProof(presented: DpopProof | undefined, client: Client, core: Core): Promise<Confirmation | undefined> {
-  if (presented === undefined) return undefined;
-  const { jkt, jti } = verifyProof(presented, core, demandsOf(client));
-  return (await core.consumedIds.isConsumed("dpop_proof", jkt, jti)) ? refuseProof("dpop_proof_used") : { jkt };
-}
+/** The key that a request proves, if it does. @throws {Refusal} invalid_dpop_proof, use_dpop_nonce */
+const keyOf = async (presented: DpopProof | undefined, client: Client, core: Core): Promise<Confirmation | undefined> =>
+  presented && consumeProof(verifyProof(presented, core, demandsOf(client)), core);
 
 /**
  * Explains, rule by rule, what the token endpoint would answer now. Writes nothing and uses up no code, token, assertion or attempt. An
  * operator knows no client secrets, so the proof of a confidential client that presents nothing is assumed.
  * @throws {Refusal} unsupported_grant_type for a request without a grant, temporarily_unavailable
  */
-export async function explainTokenRequest({ client: credential, requestId, grant }: TokenRequest, core: Core) {
+export async function explainTokenRequest({ client: credential, requestId, grant }: TokenRequest, consuming: Core) {
+  const core = unconsuming(consuming);
   if (grant.case === undefined || grant.case === "refusedTokenExchange") throw new Refusal("unsupported_grant_type", "grant_missing");
   const isWorkload = grant.case === "jwtBearer" && (await presentsWorkload(grant.value, core).catch(unserved));
   const { found, verdicts } = await traceRules(rulesOf(grant.case, isWorkload), async (trace) => {
@@ -110,7 +106,7 @@ export async function explainTokenRequest({ client: credential, requestId, grant
     // Only the client can make a proof.
     const assumed = demandsOf(authenticated.client).boundTokens && credential?.dpop === undefined;
     if (assumed) trace.assume(DPOP_PROOF);
-    const proven = assumed ? undefined : await trace.settle(DPOP_PROOF, unusedProof(credential?.dpop, authenticated.client, core));
+    const proven = assumed ? undefined : await trace.settle(DPOP_PROOF, keyOf(credential?.dpop, authenticated.client, core));
     const request = { ...authenticated, grant, requestId, refusalDetails: {}, ...(proven && { confirmation: proven }) };
     return rowOf(grant.case, isWorkload).preview(request, core, trace);
   });
@@ -129,8 +125,7 @@ async function authenticatedClientOf({ client: credential, grant }: Presented, c
   const presented = await identified(trace.check(CLIENT_RULES.credential, credential), core);
   const { client, ...prefetched } = prefetch(grant, presented.clientId, core);
   const attempt = { presented, client, methodRule: registeredMethod };
-  const proveBy = (assertion: Assertion | KnownWorkload, named: Client) => assertUnused(assertion, named, core);
-  return { prefetched, client: await evaluateClient(attempt, { trace, proveBy, assumesProof: true }) };
+  return { prefetched, client: await evaluateClient(attempt, core, { trace, assumesProof: true }) };
 }
 
 /** Empty when the record does not name a rule, or this release has no such rule. */
@@ -151,11 +146,12 @@ function verdictsOf({ grantType, rule, error, reason, workloadIssuer }: RefusedR
  * Explains, rule by rule, which client the token of a platform stands for. Writes nothing, and uses nothing up.
  * @see docs/protocol.md#workload-grant
  */
-export async function explainWorkloadToken({ token, verifySignature }: WorkloadToken, core: Core) {
+export async function explainWorkloadToken({ token, verifySignature }: WorkloadToken, consuming: Core) {
+  const core = unconsuming(consuming);
   const { found, verdicts } = await traceRules([...WORKLOAD_RULES, WORKLOAD_UNUSED], async (trace) => {
     const { client, workload } = await judgeWorkload(token, core, { trace, checksSignature: verifySignature });
     const { known, use } = workload.proof;
-    await trace.settle(WORKLOAD_UNUSED, assertWorkloadUnused(known, use, core));
+    await trace.settle(WORKLOAD_UNUSED, consumeWorkload(known, use, core));
     return client.clientId;
   });
   return { rules: verdicts, ...(found !== undefined && { clientId: found }) };

@@ -141,22 +141,6 @@ export async function authenticateWorkload(workload: KnownWorkload, ports: Workl
   await consumeWorkload(workload, await checkWorkload(workload, ports, { trace: UNNAMED }), ports);
 }
 
-/** Whether nothing has used the token up yet. @throws {Refusal} invalid_client */
-export async function assertWorkloadUnused(
-  { issuer }: KnownWorkload,
-  use: WorkloadUse | undefined,
-  { consumedIds }: Pick<CorePorts, "consumedIds">,
-): Promise<void> {
-  if (use !== undefined && (await consumedIds.isConsumed("workload_token", issuer.issuer, use.jti)))
-    throw new Refusal("invalid_client", "workload_used_before");
-}
-
-/** Checks everything about a token, and uses nothing up. @throws {Refusal} invalid_client */
-export const previewWorkload = async (
-  workload: KnownWorkload,
-  ports: Omit<WorkloadAuthenticationPorts, "consumedIds"> & Pick<CorePorts, "consumedIds">,
-): Promise<void> => assertWorkloadUnused(workload, await checkWorkload(workload, ports, { trace: UNNAMED }), ports);
-
 const REMEMBERED_REFUSALS = 1_000;
 /** Seconds. */
 const PAUSE = 60;

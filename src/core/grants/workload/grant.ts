@@ -6,7 +6,8 @@ import { detailsRefused, GRANTS } from "../../../protocol/grants.ts";
 import type { ResourceTerms } from "../../../resources/resource.ts";
 import { AGENT_SCOPES, allowedAt } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import { assertWorkloadUnused, consumeWorkload } from "../../workload/authentication.ts";
+import type { Core } from "../../ports.ts";
+import { consumeWorkload } from "../../workload/authentication.ts";
 import { issueOwnToken, RESOURCE } from "../client-credentials/grant.ts";
 import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf, termsOfAudience } from "../grant.ts";
 import { masked } from "./authentication.ts";
@@ -58,11 +59,16 @@ export const WORKLOAD_UNUSED: RuleHead = {
 /** A token that was used before is no better than any other that is refused. */
 const asInvalidGrant = masked("invalid_grant");
 
-async function decide({ client, grant: { value: params } }: GrantRequest<"jwtBearer">, terms: readonly ResourceTerms[], trace = ENFORCED) {
+/** Evaluates the rules. The token is used up; for `explain`, whose core uses nothing up, it is only looked up. */
+async function decide({ client, grant: { value: params }, workload }: GrantRequest<"jwtBearer">, core: Core, trace = ENFORCED) {
+  const terms = await termsOfAudience(client, core);
   const facts = { client, params, terms };
   trace.check(NO_DETAILS, facts);
   trace.check(RESOURCE_NAMED, facts);
-  return { scopes: trace.check(SCOPE, facts), audience: trace.check(RESOURCE, { client, resource: params.resource, terms }) };
+  const [scopes, audience] = [trace.check(SCOPE, facts), trace.check(RESOURCE, { client, resource: params.resource, terms })];
+  const { proof } = workload ?? {};
+  if (proof !== undefined) await trace.masked(asInvalidGrant).settle(WORKLOAD_UNUSED, consumeWorkload(proof.known, proof.use, core));
+  return { scopes, audience, terms };
 }
 
 /**
@@ -74,18 +80,11 @@ export const workloadGrant: Grant<"jwtBearer"> = {
   refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
-    const terms = await termsOfAudience(request.client, core);
-    const decided = await decide(request, terms);
-    const { proof } = request.workload ?? {};
-    if (proof !== undefined) await ENFORCED.masked(asInvalidGrant).settle(WORKLOAD_UNUSED, consumeWorkload(proof.known, proof.use, core));
-    return issueOwnToken({ ...request, ...decided, terms, grantType: GRANTS.jwtBearer.grantType }, core);
+    return issueOwnToken({ ...request, ...(await decide(request, core)), grantType: GRANTS.jwtBearer.grantType }, core);
   },
 
   async preview(request, core, trace) {
-    const terms = await termsOfAudience(request.client, core);
-    const { scopes, audience } = await decide(request, terms, trace);
-    const { proof } = request.workload ?? {};
-    if (proof !== undefined) await trace.masked(asInvalidGrant).settle(WORKLOAD_UNUSED, assertWorkloadUnused(proof.known, proof.use, core));
+    const { scopes, audience, terms } = await decide(request, core, trace);
     return { ...previewOf(scopes, audience, core, terms), sub: request.client.clientId };
   },
 };
