@@ -2,7 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
 import { CommandFailure, EXIT, PartlyDone } from "./failure.ts";
-import { asking, digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, YES } from "./management-api.ts";
+import { digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, Yes } from "./management-api.ts";
 import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-files-and-factors.ts";
@@ -58,17 +58,13 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
     const id = await recordId(admin, name, options);
     await (options.operator ? admin.operator : admin).clients.delete.mutate({ id });
     return { value: { deleted: id }, text: `deleted ${id}` };
-  })
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "The client is deleted with its keys, grants and tokens."));
+  }).addOption(new Yes("The client is deleted with its keys, grants and tokens."));
   named(
     "regenerate-secret <client>",
     "give a client a new secret, which is shown only once; the old one is invalid at once",
     (admin, id, { operator }): Promise<Shown> =>
       onceOnly((operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }), SECRET_LOST),
-  )
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "The client's present secret stops working at once."));
+  ).addOption(new Yes("The client's present secret stops working at once."));
   registerClientDetails(managed, terminal);
 }
 
@@ -204,8 +200,7 @@ function registerClientDetails(command: ReturnType<typeof managementCommands>, t
     async (admin, given: number) => deleteUnused(admin, terminal.clock() * 1000 - given * DAY),
   )
     .argument("<days>", "days without a token", digits(/^[1-9]\d{0,3}$/, "a number of days, at least 1"))
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "Clients that registered themselves and were not used are deleted with their grants and tokens."));
+    .addOption(new Yes("Clients that registered themselves and were not used are deleted with their grants and tokens."));
 }
 
 function documentText(versions: Versions): string {

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { CONNECTION_AUTH_METHODS, PRESETS } from "../upstream/connection.ts";
 import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
-import { asking, LIMIT, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
+import { LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
 import { REALM, realmNamed } from "./scopes.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -65,9 +65,7 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
   command("remove <name>", "remove a connection; users who can only sign in by it need a new password", async (admin, name: string) => {
     await admin.operator.connections.remove.mutate({ name });
     return { value: { name }, text: `removed ${printable(name)}` };
-  })
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "Remove this connection?"));
+  }).addOption(new Yes("Remove this connection?"));
 }
 
 function registerAdd(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {

@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asking, everyPage, LIMIT, type Listed, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
+import { everyPage, LIMIT, type Listed, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
 import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { asId, userId } from "./user-files-and-factors.ts";
@@ -52,8 +52,7 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
       return { value: cut, text: `ended: ${cut.ended}` };
     },
   )
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "The delegation ends with everything below it."))
+    .addOption(new Yes("The delegation ends with everything below it."))
     .option("--agent <client_id>", "all delegations of this agent, for all users or for one")
     .option("--user <user>", "with --agent: for this user only, by id or e-mail address")
     .option("--grant <id>", "this grant, with the application's own tokens");

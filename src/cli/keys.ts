@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { recordId } from "./clients.ts";
-import { addCommand, asking, managementCommands, managing, onceOnly, YES } from "./management-api.ts";
+import { addCommand, managementCommands, managing, onceOnly, Yes } from "./management-api.ts";
 import { printable, record, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -18,9 +18,7 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
     const withdrawn = await (await managing(terminal)).operator.signingKeys.withdraw.mutate({ kid });
     const text = `Withdrew ${printable(kid)}. Cores stop accepting it within 30 seconds; resource servers when they next fetch the keys.`;
     return { value: withdrawn, text };
-  })
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "Everything that the key has signed is refused, and the key can never be used again."));
+  }).addOption(new Yes("Everything that the key has signed is refused, and the key can never be used again."));
 }
 
 const KEY_LOST =
@@ -51,7 +49,5 @@ export function registerApiKeyCommands(program: Command, terminal: Terminal): vo
       const revoked = await admin.apiKeys.revoke.mutate({ clientId: await recordId(admin, client), keyId });
       return { value: revoked, text: `revoked ${revoked.id}` };
     },
-  )
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "The key stops working at once."));
+  ).addOption(new Yes("The key stops working at once."));
 }

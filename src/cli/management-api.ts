@@ -32,6 +32,8 @@ export function addCommand<Args extends unknown[]>(
   const command = parent.command(name).description(description).option("--json", "as JSON");
   return command.action(
     running(terminal, async (...args: Args) => {
+      const question = command.options.find((option) => option instanceof Yes)?.question;
+      if (question !== undefined) await confirm(terminal, question, command.opts().yes);
       const output = await action(...args);
       const { value, text, warning, shownOnce } = output;
       const { json } = command.opts();
@@ -69,10 +71,15 @@ export async function confirm(terminal: Terminal, question: string, yes: true | 
   if (!/^y(?:es)?$/i.test(answer.trim())) throw new CommandFailure(EXIT.failed, "Nothing was changed.");
 }
 
-export const YES = new Option("-y, --yes", "do not ask first");
+/** Of a command that asks first, whatever it is called with. */
+export class Yes extends Option {
+  readonly question: string;
 
-/** A hook of a command with YES that asks first, whatever the command is called with. */
-export const asking = (terminal: Terminal, question: string) => (command: Command) => confirm(terminal, question, command.opts().yes);
+  constructor(question: string) {
+    super("-y, --yes", "do not ask first");
+    this.question = question;
+  }
+}
 
 /**
  * A call whose answer the server gives only once.

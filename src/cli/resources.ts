@@ -4,7 +4,7 @@ import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { collect } from "./client-options.ts";
 import { reportText } from "./doctor/finding.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asking, LIMIT, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
+import { LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
 import { REALM, realmNamed } from "./scopes.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
@@ -78,8 +78,7 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
     return { value: removed, text: `removed ${printable(removed.resource)}` };
   })
     .addOption(REALM)
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "The record goes with its scopes, their words and its settings."));
+    .addOption(new Yes("The record goes with its scopes, their words and its settings."));
 }
 
 async function list(admin: AdminClient, { realm, search, limit }: Options & Most & { readonly search?: string }): Promise<Output> {

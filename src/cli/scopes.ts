@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, Option } from "commander";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { asking, everyPage, LIMIT, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
+import { everyPage, LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
 import { printable, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -50,8 +50,7 @@ export function registerScopeCommands(program: Command, terminal: Terminal): voi
     },
   )
     .addOption(REALM)
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "The words of this scope are deleted in every language."));
+    .addOption(new Yes("The words of this scope are deleted in every language."));
 }
 
 const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWords, "title" | "detail"> => ({

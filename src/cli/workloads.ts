@@ -5,7 +5,7 @@ import { isOpenIdentity, WORKLOAD_KINDS } from "../clients/workload.ts";
 import { collect } from "./client-options.ts";
 import { ruleColumns } from "./explain.ts";
 import { textIn } from "./failure.ts";
-import { asking, digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, YES } from "./management-api.ts";
+import { digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -60,10 +60,8 @@ export function registerWorkloadCommands(program: Command, terminal: Terminal): 
   command("remove <issuer>", "trust a platform no longer, and remove all identities on it", async (admin, issuer: string) => {
     await admin.operator.workloadIssuers.remove.mutate({ issuer });
     return { value: { issuer }, text: `removed ${printable(issuer)}` };
-  })
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "Remove this platform with all identities on it?"));
-  registerIdentityCommands(command, terminal);
+  }).addOption(new Yes("Remove this platform with all identities on it?"));
+  registerIdentityCommands(command);
   command(
     "test <token>",
     "which rule a token fulfils or not, and which client it is; the token, @file with it, or - for standard input",
@@ -76,7 +74,7 @@ export function registerWorkloadCommands(program: Command, terminal: Terminal): 
 type Kind = Pick<NewIssuer, "kind">;
 type IdentityOptions = { readonly issuer: string; readonly subject: string; readonly claim?: Readonly<Record<string, string>> };
 
-function registerIdentityCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
+function registerIdentityCommands(command: ReturnType<typeof managementCommands>): void {
   command("assign <client>", "let a workload be a client of workload_jwt, named by its client_id", assign)
     .requiredOption("--issuer <issuer>", "the platform")
     .requiredOption("--subject <subject>", "what the platform calls it; a SPIFFE ID may end in /*")
@@ -84,9 +82,7 @@ function registerIdentityCommands(command: ReturnType<typeof managementCommands>
   command("unassign <id>", "let a workload be a client no longer, by the identity's id", async (admin, id: string) => {
     await admin.operator.workloadIdentities.remove.mutate({ id });
     return { value: { id }, text: `removed ${printable(id)}` };
-  })
-    .addOption(YES)
-    .hook("preAction", asking(terminal, "Remove this identity?"));
+  }).addOption(new Yes("Remove this identity?"));
 }
 
 const settingsOf = ({ jwksUri, bundleEndpoint, algorithm, maxLifetime, singleUse, allowPrivate }: Settings) => ({
