@@ -1,6 +1,5 @@
 import type { AccountClosing } from "../accounts/change-ports.ts";
 import type { MailMessage } from "../accounts/ports.ts";
-import { isUuid } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { holdRemover, holdSessionsOf } from "./held-sessions.ts";
@@ -8,7 +7,7 @@ import { MAIL_INPUT, NOTICE_TTL, queueMail } from "./outbox.ts";
 import { REMOVAL_BATCH } from "./removal-steps.ts";
 import { begun, EVERY_EPOCH, enqueueRemoval } from "./removals.ts";
 import { endAllSessions } from "./session-revocation.ts";
-import { deleteInOrder, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
+import { deleteInOrder, firstRow, jsonRows, rowsOf, type Sql, statements, type Tx } from "./sql.ts";
 
 /** Consents that the user gave, and those that others gave the user's clients. */
 const CONCERNED = "(user_id = $1::uuid or client_id = any($2::text[]))";
@@ -85,13 +84,12 @@ const SQL = statements("account", {
 });
 
 export const accountClosing = (sql: Sql): AccountClosing => ({
-  close: async (userId, sessionId, mail, audit) => {
-    if (!isUuid(userId)) return "gone";
-    return sql.transaction(async (tx) => {
-      const isLast = async ([user]: readonly { role: string }[]) => user?.role === "operator" && (await isLastOperator(tx, userId));
-      if (await isLast(await tx.query(SQL.role, [userId]))) return "last_operator";
-      const held = await tx.query<{ role: string }>(SQL.hold, [userId]);
-      if (held.length === 0) return "gone";
+  close: (userId, sessionId, mail, audit) =>
+    sql.transaction(async (tx) => {
+      const isLast = async (user?: { role: string }) => user?.role === "operator" && (await isLastOperator(tx, userId));
+      if (await isLast(await firstRow(tx, SQL.role, [userId]))) return "last_operator";
+      const held = await firstRow<{ role: string }>(tx, SQL.hold, [userId]);
+      if (held === undefined) return "gone";
       if (await isLast(held)) return "last_operator"; // became an operator after the first look
       const clients = (await tx.query<{ client_id: string }>(SQL.deleteClients, [userId])).map(({ client_id }) => client_id);
       for (const each of Object.values(WAYS_IN)) await tx.query(each, [userId]);
@@ -109,8 +107,7 @@ export const accountClosing = (sql: Sql): AccountClosing => ({
       for (const each of Object.values(ROWS)) await tx.query(each, [userId]);
       await record(tx, audit);
       return "closed";
-    });
-  },
+    }),
 });
 
 const queueLastMail = (tx: Tx, userId: string, mail: MailMessage): Promise<unknown> =>
@@ -129,7 +126,7 @@ async function leaveToBackground(tx: Tx, userId: string, clients: readonly strin
 
 /** Whether no other operator is enabled. Until the transaction ends, all of them stay as they are. */
 export async function isLastOperator(tx: Tx, userId: string): Promise<boolean> {
-  const locked = await tx.query<{ id: string; isOperator: boolean }>(SQL.lockOperators, [userId]);
+  const locked = await rowsOf<{ id: string; isOperator: boolean }>(tx, SQL.lockOperators, [userId]);
   const operators = locked.filter(({ isOperator }) => isOperator);
-  return operators.length === 1 && operators[0]?.id === userId.toLowerCase();
+  return operators.length === 1 && operators[0]?.id === userId;
 }

@@ -4,7 +4,7 @@ import { isUniqueViolation } from "./availability.ts";
 import { holdSession } from "./held-sessions.ts";
 import { MAIL_INPUT, notifyUser, queueMail } from "./outbox.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { deleteInOrder, hex, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
+import { deleteInOrder, firstRow, hasRow, hex, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
 import { ADDRESS_CHANGES } from "./tables/accounts.ts";
 import { emailKey } from "./users.ts";
 
@@ -96,10 +96,10 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
     ];
     return sql.transaction(async (tx) => {
       await holdSession(tx, session);
-      return (await tx.query(SQL.changeRequest, [jsonRows([row]), jsonRows(mails)])).length === 1;
+      return hasRow(tx, SQL.changeRequest, [jsonRows([row]), jsonRows(mails)]);
     });
   },
-  byProof: async (tokenHash) => (await sql.query<AddressChange>(SQL.changeByProof, [tokenHash]))[0],
+  byProof: (tokenHash) => firstRow<AddressChange>(sql, SQL.changeByProof, [tokenHash]),
   confirm: (tokenHash, session, mail, audit) =>
     unlessTaken(
       sql.transaction(async (tx) => {
@@ -114,7 +114,7 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
         return "changed" as const;
       }),
     ),
-  byStop: async (tokenHash) => (await sql.query<AddressChange>(SQL.changeByStop, [tokenHash]))[0],
+  byStop: (tokenHash) => firstRow<AddressChange>(sql, SQL.changeByStop, [tokenHash]),
   stop: (tokenHash, audit) =>
     unlessTaken(
       sql.transaction(async (tx) => {

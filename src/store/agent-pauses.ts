@@ -2,7 +2,7 @@ import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
 import { insertAudit } from "./audit-log.ts";
 import { namedClient, userOf } from "./delegations.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, jsonRows, type Sql, statements } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, type Sql, statements } from "./sql.ts";
 import { AGENT_PAUSES } from "./tables/delegations.ts";
 
 const LIST: ListDescription<"created"> = {
@@ -45,13 +45,7 @@ export const agentPauses = (sql: Sql): AgentPauses => ({
     const conditions: readonly Fragment[] = user === null ? [] : [[`(${IN_REACH})`, [user, user]]];
     return listPage<AgentPause, "created">(sql, LIST, { where, conditions }, part);
   },
-  pause: async (whose, agent, audit) => {
-    if (!isStorable(agent)) return undefined;
-    const [row] = await sql.query<{ changed: boolean }>(SQL.pause, [agent, userOf(whose), jsonRows([audit])]);
-    return row?.changed;
-  },
-  resume: async (whose, agent, audit) => {
-    if (!isStorable(agent)) return false;
-    return (await sql.query(SQL.resume, [agent, userOf(whose), jsonRows([audit])])).length === 1;
-  },
+  pause: async (whose, agent, audit) =>
+    (await firstRow<{ changed: boolean }>(sql, SQL.pause, [agent, userOf(whose), jsonRows([audit])]))?.changed,
+  resume: (whose, agent, audit) => hasRow(sql, SQL.resume, [agent, userOf(whose), jsonRows([audit])]),
 });

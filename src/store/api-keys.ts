@@ -1,10 +1,9 @@
 import { type ApiKey, MOST_VALID_KEYS } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys } from "../clients/ports.ts";
-import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { CLIENT, IN_REACH, ownerOf } from "./clients.ts";
-import { jsonRows, type Sql, statements } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, rowsOf, type Sql, statements } from "./sql.ts";
 import { API_KEYS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -52,22 +51,19 @@ const SQL = statements("api_key", {
 });
 
 export const apiKeys = (sql: Sql): ApiKeys => ({
-  create: async ({ id, clientId, name, prefix, last4, hash }, reach, audit) => {
-    if (!isUuid(clientId)) return undefined;
-    const target = [clientId, ownerOf(reach)];
-    return sql.transaction(async (tx) => {
-      await tx.query(SQL.lockClient, target);
-      return (await tx.query<ApiKey>(SQL.create, [...target, id, name, prefix, last4, hash, jsonRows([audit])]))[0];
-    });
-  },
+  create: ({ id, clientId, name, prefix, last4, hash }, reach, audit) =>
+    sql.transaction(async (tx) => {
+      const target = [clientId, ownerOf(reach)];
+      if (!(await hasRow(tx, SQL.lockClient, target))) return undefined;
+      return firstRow<ApiKey>(tx, SQL.create, [...target, id, name, prefix, last4, hash, jsonRows([audit])]);
+    }),
 
-  ofClient: async (clientId, reach) => (isUuid(clientId) ? sql.query<ApiKey>(SQL.ofClient, [clientId, ownerOf(reach)]) : []),
+  ofClient: (clientId, reach) => rowsOf<ApiKey>(sql, SQL.ofClient, [clientId, ownerOf(reach)]),
 
   revoke: async (keyId, clientId, reach, audit) => {
-    if (!isUuid(clientId) || !isUuid(keyId)) return undefined;
     const parameters = [clientId, ownerOf(reach), keyId];
-    const [revoked] = await sql.query<ApiKey>(SQL.revoke, [...parameters, jsonRows([audit])]);
-    return revoked ?? (await sql.query<ApiKey>(SQL.revoked, parameters))[0];
+    const revoked = await firstRow<ApiKey>(sql, SQL.revoke, [...parameters, jsonRows([audit])]);
+    return revoked ?? (await firstRow<ApiKey>(sql, SQL.revoked, parameters));
   },
 });
 

@@ -6,7 +6,7 @@ import { systemClock } from "../clock.ts";
 import type { AuditLog, RefusedRequest } from "../core/ports.ts";
 import { newId, pooled } from "../random.ts";
 import { coalesceWrites } from "./coalesce.ts";
-import { isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { firstRow, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import { without } from "./tables/table.ts";
 
@@ -107,7 +107,7 @@ export function auditLog(sql: Sql): AuditLog {
       await sql.query(SQL.recordUnproven, [clientId, bare, isIPv6(bare) ? bare : null, reason, audit]);
     },
     refusalOf: async (requestId) => {
-      const [row] = isStorable(requestId) ? await sql.query<RefusalRow>(SQL.refusalOfRequest, [requestId]) : [];
+      const row = await firstRow<RefusalRow>(sql, SQL.refusalOfRequest, [requestId]);
       return row && { ...row, rule: row.rule ?? undefined, error: row.error ?? undefined, workloadIssuer: row.workloadIssuer ?? undefined };
     },
   };

@@ -1,6 +1,6 @@
 import { auditTrailUri } from "../audit.ts";
 import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
-import { jsonRows, type Sql, statements } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, type Sql, statements } from "./sql.ts";
 
 /** The most records of one archive, unless a single checkpoint covers more. */
 const ARCHIVE = 20_000;
@@ -27,8 +27,7 @@ export interface Due {
 /** How long audit records are kept. Those before the start of the trail are deleted by the sweep. */
 export const auditRetention = (sql: Sql) => ({
   /** @param days for which records are kept  @param streamed whether AUDIT_STREAM must have got them  @returns undefined: nothing is due */
-  due: async (days: number, streamed: boolean): Promise<Due | undefined> =>
-    (await sql.query<Due>(RETENTION_SQL.due, [days, ARCHIVE, streamed]))[0],
+  due: (days: number, streamed: boolean): Promise<Due | undefined> => firstRow<Due>(sql, RETENTION_SQL.due, [days, ARCHIVE, streamed]),
   /** Lets the trail begin at the end of an archive, with its record. @returns false when another process was first */
   begin: async ({ start, until }: Due): Promise<boolean> => {
     const audit = newAuditEntry({
@@ -37,7 +36,7 @@ export const auditRetention = (sql: Sql) => ({
       actor: { type: "service", id: "retention" },
       resources: [auditTrailUri(start + 1, until)],
     });
-    return (await sql.query(RETENTION_SQL.move, [start, until, jsonRows([audit])])).length === 1;
+    return hasRow(sql, RETENTION_SQL.move, [start, until, jsonRows([audit])]);
   },
 });
 
@@ -62,11 +61,10 @@ const STREAM_SQL = statements("audit_stream", {
 /** How far the audit trail was handed over. Of all processes the one that holds the lease sends; it ends by the database's clock. */
 export const auditStream = (sql: Sql) => ({
   /** @param holder id of this process  @returns the last number that was handed over; undefined while another process sends */
-  claim: async (holder: string): Promise<number | undefined> => (await sql.query<{ seq: number }>(STREAM_SQL.claim, [holder]))[0]?.seq,
+  claim: async (holder: string): Promise<number | undefined> => (await firstRow<{ seq: number }>(sql, STREAM_SQL.claim, [holder]))?.seq,
   /** @returns false when another process took over in the meantime */
-  advance: async (holder: string, from: number, to: number): Promise<boolean> =>
-    (await sql.query(STREAM_SQL.advance, [holder, from, to])).length === 1,
+  advance: (holder: string, from: number, to: number): Promise<boolean> => hasRow(sql, STREAM_SQL.advance, [holder, from, to]),
   release: (holder: string): Promise<unknown> => sql.query(STREAM_SQL.release, [holder]),
   /** How many sealed records wait. */
-  waiting: async (): Promise<number> => (await sql.query<{ waiting: number }>(STREAM_SQL.waiting, []))[0]?.waiting ?? 0,
+  waiting: async (): Promise<number> => (await firstRow<{ waiting: number }>(sql, STREAM_SQL.waiting, []))?.waiting ?? 0,
 });

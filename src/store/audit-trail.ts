@@ -3,7 +3,7 @@ import { GENESIS, type Link, type SealedRecord, type SignedCheckpoint } from "..
 import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/report-ports.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { type Sql, seconds, statement, statements } from "./sql.ts";
+import { firstRow, type Sql, seconds, statement, statements } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -96,9 +96,9 @@ const CHAIN_SQL = statements("audit", {
 });
 
 const auditChain = (sql: Sql): Pick<AuditTrail, "chain" | "part"> => ({
-  chain: async () => (await sql.query<AuditChainState>(CHAIN_SQL.chainState, []))[0] ?? { start: 0, head: null, waiting: 0, signed: null },
+  chain: async () => (await firstRow<AuditChainState>(sql, CHAIN_SQL.chainState, [])) ?? { start: 0, head: null, waiting: 0, signed: null },
   part: async (limit, after) => {
-    const start = after === 0 ? GENESIS : (await sql.query<Link>(CHAIN_SQL.linkAt, [after]))[0];
+    const start = after === 0 ? GENESIS : await firstRow<Link>(sql, CHAIN_SQL.linkAt, [after]);
     // Read before the records, so that each has its record. A page has at most one for each record, and the anchor.
     const checkpoints = await sql.query<SignedCheckpoint>(CHAIN_SQL.partCheckpoints, [after, limit + 1]);
     const rows = await sql.query<Link & { record: SealedRecord; at: number }>(CHAIN_SQL.part, [after, limit]);

@@ -1,6 +1,6 @@
 import type { PendingRequest, PendingRequests } from "../accounts/ports.ts";
 import type { PushedRequests } from "../core/ports.ts";
-import { execute, type Sql, statements } from "./sql.ts";
+import { execute, firstRow, type Sql, statements } from "./sql.ts";
 import { PENDING_REQUESTS } from "./tables/accounts.ts";
 
 const PENDING = ["query", "createdAt"] as const;
@@ -24,9 +24,9 @@ const PENDING_SQL = statements("pending", {
 
 export const pendingRequests = (sql: Sql): PendingRequests => ({
   put: (idHash, query, ttl, { holder, limit }) => execute(sql, PENDING_SQL.put, [idHash, query, ttl, holder, limit]),
-  byId: async (idHash) => (await sql.query<PendingRequest>(PENDING_SQL.byId, [idHash]))[0],
+  byId: (idHash) => firstRow<PendingRequest>(sql, PENDING_SQL.byId, [idHash]),
   extend: (idHash, ttl) => execute(sql, PENDING_SQL.extend, [idHash, ttl]),
-  take: async (idHash, answeredHash, ttl) => (await sql.query<PendingRequest>(PENDING_SQL.take, [idHash, answeredHash, ttl]))[0],
+  take: (idHash, answeredHash, ttl) => firstRow<PendingRequest>(sql, PENDING_SQL.take, [idHash, answeredHash, ttl]),
 });
 
 const PUSHED_SQL = statements("pushed", {
@@ -40,6 +40,6 @@ const PUSHED_SQL = statements("pushed", {
 export const pushedRequests = (sql: Sql): PushedRequests => ({
   put: (hash, clientId, query, ttl) => execute(sql, PUSHED_SQL.put, [hash, clientId, query, ttl]),
   open: async (hash, clientId, browser, ttl) =>
-    (await sql.query<{ query: string }>(PUSHED_SQL.open, [hash, clientId, browser, ttl]))[0]?.query,
-  opened: async (hash, clientId) => (await sql.query<{ query: string; isUsed: boolean }>(PUSHED_SQL.opened, [hash, clientId]))[0],
+    (await firstRow<{ query: string }>(sql, PUSHED_SQL.open, [hash, clientId, browser, ttl]))?.query,
+  opened: (hash, clientId) => firstRow<{ query: string; isUsed: boolean }>(sql, PUSHED_SQL.opened, [hash, clientId]),
 });

@@ -14,12 +14,12 @@ import type {
 } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { DocumentHistory, DocumentVersion } from "../management/report-ports.ts";
-import { asSecretHash, isUuid } from "../random.ts";
+import { asSecretHash } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
-import { fromHex, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { firstRow, fromHex, isStorable, jsonRows, rowsOf, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { CLIENT_DOCUMENTS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -152,36 +152,29 @@ const LIST: ListDescription<ClientSort> = {
 };
 
 export const managedClients = (sql: Sql): ManagedClients => ({
-  ofOwner: async (userId) => (isUuid(userId) ? sql.query<Client>(SQL.ofOwner, [userId]) : []),
+  ofOwner: (userId) => rowsOf<Client>(sql, SQL.ofOwner, [userId]),
 
   list: ({ search, unusedSince, ...where }, part) => listPage(sql, LIST, { where, conditions: unused(unusedSince), search }, part),
 
-  byId: async (id, reach) => (isUuid(id) ? (await sql.query<Client>(SQL.byId, [id, ownerOf(reach)]))[0] : undefined),
+  byId: (id, reach) => firstRow<Client>(sql, SQL.byId, [id, ownerOf(reach)]),
 
-  change: async (id, reach, decide, audit) => {
-    if (!isUuid(id)) return undefined;
-    return sql.transaction(async (tx) => {
-      const [client] = await tx.query<Client>(SQL.lock, [id, ownerOf(reach)]);
+  change: (id, reach, decide, audit) =>
+    sql.transaction(async (tx) => {
+      const client = await firstRow<Client>(tx, SQL.lock, [id, ownerOf(reach)]);
       return client && storeChange(tx, client, decide(client), audit);
-    });
-  },
+    }),
 
-  replaceSecret: async (id, reach, hash, audit) => {
-    if (!isUuid(id)) return undefined;
-    return (await sql.query<Client>(SQL.replaceSecret, [id, ownerOf(reach), hash, jsonRows([audit])]))[0];
-  },
+  replaceSecret: (id, reach, hash, audit) => firstRow<Client>(sql, SQL.replaceSecret, [id, ownerOf(reach), hash, jsonRows([audit])]),
 
-  delete: async (id, reach, audit, unusedSince) => {
-    if (!isUuid(id)) return false;
-    return sql.transaction(async (tx) => {
+  delete: (id, reach, audit, unusedSince) =>
+    sql.transaction(async (tx) => {
       const parameters = [id, ownerOf(reach), jsonRows([audit]), unusedSince ?? null];
-      const [deleted] = await tx.query<{ client_id: string }>(SQL.delete, parameters);
+      const deleted = await firstRow<{ client_id: string }>(tx, SQL.delete, parameters);
       if (deleted === undefined) return false;
       // If the client_id is registered again, nothing earlier may count for its new owner.
       await removeOfClient(tx, "client_deleted", deleted.client_id, EVERY_EPOCH);
       return true;
-    });
-  },
+    }),
 });
 
 const BY_CLIENT_ID = statement(
@@ -245,13 +238,9 @@ const OF = statement(
 );
 
 export const documentVersions = (sql: Tx): DocumentVersions => ({
-  store: async (url, document) => {
-    if (!isStorable(document)) return false;
-    const [row] = await sql.query<{ stored: boolean }>(STORE, [url, document]);
-    return row?.stored === true;
-  },
+  store: async (url, document) => (await firstRow<{ stored: boolean }>(sql, STORE, [url, document]))?.stored === true,
 });
 
 export const documentHistory = (sql: Tx): DocumentHistory => ({
-  of: async (clientId) => (isStorable(clientId) ? sql.query<DocumentVersion>(OF, [clientId]) : []),
+  of: (clientId) => rowsOf<DocumentVersion>(sql, OF, [clientId]),
 });

@@ -13,7 +13,20 @@ import { dropCodes, endGrants } from "./grant-rows.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { removing } from "./managed-records.ts";
 import type { Outcome } from "./provisioned-users.ts";
-import { amongKeys, isStorable, jsonRows, readRows, rowsStatement, type Sql, statement, statements, type Tx } from "./sql.ts";
+import {
+  amongKeys,
+  firstRow,
+  hasRow,
+  isStorable,
+  jsonRows,
+  readRows,
+  rowsOf,
+  rowsStatement,
+  type Sql,
+  statement,
+  statements,
+  type Tx,
+} from "./sql.ts";
 import { CONSENTS, SCOPE_DESCRIPTIONS } from "./tables/accounts.ts";
 import { without } from "./tables/table.ts";
 
@@ -73,21 +86,19 @@ const CONSENT_SQL = statements("consent", {
 });
 
 export const consents = (sql: Sql): Consents => ({
-  ofUser: async (userId) => (isUuid(userId) ? sql.query<Consent>(OF_USER, [userId]) : []),
+  ofUser: (userId) => rowsOf<Consent>(sql, OF_USER, [userId]),
   give: async (consent, audit) => {
     const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
     await sql.query(CONSENT_SQL.give, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);
   },
-  revoke: async (id, userId, audit) => {
-    if (!isUuid(id) || !isUuid(userId)) return false;
-    return sql.transaction(async (tx) => {
-      const [consent] = await tx.query<{ client_id: string }>(CONSENT_SQL.end, [id, userId]);
+  revoke: (id, userId, audit) =>
+    sql.transaction(async (tx) => {
+      const consent = await firstRow<{ client_id: string }>(tx, CONSENT_SQL.end, [id, userId]);
       if (consent === undefined) return false;
       await tx.query(CONSENT_SQL.dropCodes, [userId, consent.client_id]);
       await tx.query(CONSENT_SQL.endGrants, [userId, consent.client_id, jsonRows([audit])]);
       return true;
-    });
-  },
+    }),
 });
 
 export function consentRepository(sql: Sql): ConsentRepository {
@@ -139,8 +150,8 @@ export async function describeScope(
   audit: AuditEntry,
 ): Promise<Outcome | undefined> {
   const texts = [JSON.stringify(title), JSON.stringify(detail)];
-  const [row] = await tx.query<{ outcome: Outcome }>(SCOPE_SQL.describe, [realmId, name, ...texts, jsonRows([{ ...audit, scope: name }])]);
-  return row?.outcome;
+  const parameters = [realmId, name, ...texts, jsonRows([{ ...audit, scope: name }])];
+  return (await firstRow<{ outcome: Outcome }>(tx, SCOPE_SQL.describe, parameters))?.outcome;
 }
 
 export const scopeDescriptions = (sql: Sql): ScopeDescriptions => ({
@@ -156,11 +167,8 @@ export const managedScopes = (sql: Sql): ManagedScopes => ({
   ...scopeDescriptions(sql),
   list: ({ search, ...where }, part) =>
     listPage<ScopeDescription & { readonly id: string }, "name">(sql, DESCRIPTION_LIST, { where, search }, part),
-  set: async (realmId, scope, audit) => isUuid(realmId) && (await describeScope(sql, realmId, scope, audit)) !== undefined,
-  remove: async (realmId, name, audit) => {
-    if (!isUuid(realmId)) return false;
-    return (await sql.query(REMOVE, [realmId, name, jsonRows([{ ...audit, scope: name }])])).length > 0;
-  },
+  set: async (realmId, scope, audit) => (await describeScope(sql, realmId, scope, audit)) !== undefined,
+  remove: (realmId, name, audit) => hasRow(sql, REMOVE, [realmId, name, jsonRows([{ ...audit, scope: name }])]),
 });
 
 const LIST: ListDescription<"created"> = {
@@ -179,8 +187,5 @@ const COUNTS = statement(
 
 export const clientConsents = (sql: Tx): ClientConsents => ({
   list: (clientId, { search }, part) => listPage<ClientConsent, "created">(sql, LIST, { where: { clientId }, search }, part),
-  counts: async (clientId) => {
-    const [counts] = isStorable(clientId) ? await sql.query<ConsentCounts>(COUNTS, [clientId]) : [];
-    return counts ?? { total: 0, usedLately: 0 };
-  },
+  counts: async (clientId) => (await firstRow<ConsentCounts>(sql, COUNTS, [clientId])) ?? { total: 0, usedLately: 0 },
 });

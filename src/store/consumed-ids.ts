@@ -2,7 +2,7 @@ import type { ConsumedIds } from "../core/ports.ts";
 import { identifierHash } from "../random.ts";
 import { inTime } from "./audit-log.ts";
 import { coalesceTransitions } from "./coalesce.ts";
-import { hex, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
+import { hasRow, hex, jsonRows, type Sql, statement, type Tx } from "./sql.ts";
 
 // Of equal ids in a batch the first is used. Sorted, so that two processes with the same ids cannot deadlock.
 const CONSUME = statement(
@@ -29,11 +29,10 @@ const rowOf = ([kind, issuer, id, ttlSeconds, notAfter]: Use) => ({
 });
 
 /** Consumes an id, in a transaction. @returns whether this was its first use */
-export const consume = async (tx: Tx, ...use: Use): Promise<boolean> =>
-  (await tx.query(CONSUME, [jsonRows([{ n: 0, ...rowOf(use) }])])).length === 1;
+export const consume = (tx: Tx, ...use: Use): Promise<boolean> => hasRow(tx, CONSUME, [jsonRows([{ n: 0, ...rowOf(use) }])]);
 
-export const isConsumed = async (sql: Tx, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
-  (await sql.query(CONSUMED, [kind, identifierHash(issuer, id)])).length === 1;
+export const isConsumed = (sql: Tx, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
+  hasRow(sql, CONSUMED, [kind, identifierHash(issuer, id)]);
 
 export const consumedIds = (sql: Sql): ConsumedIds => {
   const coalesced = coalesceTransitions(sql, CONSUME, rowOf);

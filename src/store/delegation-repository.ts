@@ -1,4 +1,5 @@
 import type {
+  Cut,
   Delegation,
   DelegationGroup,
   DelegationRepository,
@@ -7,12 +8,11 @@ import type {
   GroupsOf,
   RootGrant,
 } from "../accounts/delegations.ts";
-import { isUuid } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
 import { APPLICATION, CHAIN, END, GRANT_END, madeBy, namedClient, userOf } from "./delegations.ts";
 import { endGrants } from "./grant-rows.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { isStorable, jsonRows, preciseSeconds, type Sql, type Statement, statement, type Tx } from "./sql.ts";
+import { firstRow, jsonRows, type Parameter, preciseSeconds, rowsOf, type Sql, type Statement, statement, type Tx } from "./sql.ts";
 import { DELEGATIONS } from "./tables/delegations.ts";
 import { GRANTS } from "./tables/grants.ts";
 import type { RowOf } from "./tables/table.ts";
@@ -58,8 +58,7 @@ const delegationGroups =
   (sql: Tx): DelegationRepository["groups"] =>
   async (of: GroupsOf) => {
     const key = of.kind === "agent" ? of.clientId : of.id;
-    if (of.kind === "agent" ? !isStorable(key) : !isUuid(key)) return { groups: [], complete: true };
-    const rows = await sql.query<DelegationGroup & { readonly held: number }>(BY[of.kind], [key]);
+    const rows = await rowsOf<DelegationGroup & { readonly held: number }>(sql, BY[of.kind], [key]);
     const groups = rows.slice(0, MOST_GROUPS).map(({ held: _, ...group }) => group);
     return { groups, complete: rows.length <= MOST_GROUPS && (rows[0]?.held ?? 0) <= MOST_DELEGATIONS };
   };
@@ -121,33 +120,26 @@ const CUT_GRANT = statement(
 type Verdict = { readonly ended: number; readonly exists: boolean };
 
 /** Cuts in batches, each with its records: if one fails, the earlier ones stay cut, and a retry continues there. */
-async function cutAll(sql: Sql, cut: Statement, parameters: Parameters<Sql["query"]>[1]): Promise<Verdict | undefined> {
+async function cutAll(sql: Sql, cut: Statement, parameters: readonly Parameter[]): Promise<Verdict | undefined> {
   for (let total = 0; ; ) {
-    const [verdict] = await sql.query<Verdict>(cut, parameters);
+    const verdict = await firstRow<Verdict>(sql, cut, parameters);
     if (verdict === undefined) return undefined;
     total += verdict.ended;
     if (verdict.ended < BATCH) return { ended: total, exists: verdict.exists };
   }
 }
 
+const CUTS: Readonly<Record<Cut["kind"], Statement>> = { delegation: CUT, agent: CUT_AGENT, branch: CUT_BRANCH, grant: CUT_GRANT };
+
+function keysOf(what: Cut): readonly Parameter[] {
+  if (what.kind === "agent") return [what.clientId, what.userId ?? null];
+  return what.kind === "branch" ? [what.application, what.chain, what.userId ?? null] : [what.id];
+}
+
 export const delegationCuts =
   (sql: Sql): DelegationRepository["cut"] =>
   async (whose, what, audit) => {
-    const first = [jsonRows([audit]), userOf(whose)];
-    const verdict = await (async () => {
-      if (what.kind === "agent") {
-        if (!isStorable(what.clientId) || (what.userId !== undefined && !isUuid(what.userId))) return undefined;
-        return cutAll(sql, CUT_AGENT, [...first, what.clientId, what.userId ?? null]);
-      }
-      if (what.kind === "branch") {
-        const { application, chain, userId } = what;
-        if (![application, ...chain].every(isStorable) || (userId !== undefined && !isUuid(userId))) return undefined;
-        return cutAll(sql, CUT_BRANCH, [...first, application, chain, userId ?? null]);
-      }
-      if (!isUuid(what.id)) return undefined;
-      const [row] = await sql.query<Verdict>(what.kind === "grant" ? CUT_GRANT : CUT, [...first, what.id]);
-      return row;
-    })();
+    const verdict = await cutAll(sql, CUTS[what.kind], [jsonRows([audit]), userOf(whose), ...keysOf(what)]);
     return verdict?.exists ? verdict.ended : undefined;
   };
 
@@ -225,8 +217,7 @@ export const delegationRepository = (sql: Sql): DelegationRepository => ({
     return { ...page, items: items.map(delegationOf) };
   },
   tree: async (whose, grantId, live) => {
-    if (!isUuid(grantId)) return undefined;
-    const [root] = await sql.query<RootRow>(ROOT, [grantId, userOf(whose)]);
+    const root = await firstRow<RootRow>(sql, ROOT, [grantId, userOf(whose)]);
     if (root === undefined) return undefined;
     const rows = await sql.query<NodeRow>(OF_GRANT[`${live ?? "any"}`], [grantId, MOST + 1]);
     return { root: rootOf(root), delegations: rows.slice(0, MOST).map(delegationOf), complete: rows.length <= MOST };

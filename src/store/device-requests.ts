@@ -1,7 +1,7 @@
 import type { DeviceRequests, DeviceState, NewDeviceRequest } from "../core/stored-grants.ts";
-import { isUuid, type SecretHash } from "../random.ts";
+import type { SecretHash } from "../random.ts";
 import { documentClientOf, storedClient } from "./grant-rows.ts";
-import { jsonRows, type Sql, seconds, statements } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, type Sql, seconds, statements } from "./sql.ts";
 import { DEVICE_REQUESTS, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 
@@ -43,12 +43,12 @@ export function deviceRequests(sql: Sql): DeviceRequests {
   return {
     open: async (request: NewDeviceRequest, ttl) => {
       const row = { ...newRow({ ...request, documentClient: request.documentClient ? storedClient(request.documentClient) : null }), ttl };
-      return (await sql.query(SQL.open, [jsonRows([row])])).length === 1;
+      return hasRow(sql, SQL.open, [jsonRows([row])]);
     },
-    byDeviceCode: async (hash: SecretHash) => stateOf((await sql.query<Row>(SQL.byCode, [hash]))[0]),
-    byId: async (id) => (isUuid(id) ? stateOf((await sql.query<Row>(SQL.byId, [id]))[0]) : undefined),
-    pendingByUserCode: async (hash: SecretHash) => (await sql.query<{ id: string }>(SQL.byUserCode, [hash]))[0]?.id,
-    poll: async (hash, step) => (await sql.query<{ tooSoon: boolean }>(SQL.poll, [hash, step]))[0]?.tooSoon === true,
-    deny: async (id) => !isUuid(id) || (await sql.query(SQL.deny, [id])).length === 0,
+    byDeviceCode: async (hash: SecretHash) => stateOf(await firstRow<Row>(sql, SQL.byCode, [hash])),
+    byId: async (id) => stateOf(await firstRow<Row>(sql, SQL.byId, [id])),
+    pendingByUserCode: async (hash: SecretHash) => (await firstRow<{ id: string }>(sql, SQL.byUserCode, [hash]))?.id,
+    poll: async (hash, step) => (await firstRow<{ tooSoon: boolean }>(sql, SQL.poll, [hash, step]))?.tooSoon === true,
+    deny: async (id) => !(await hasRow(sql, SQL.deny, [id])),
   };
 }

@@ -1,6 +1,5 @@
 import type { Figure, Figures, Span } from "../management/ports.ts";
-import { isUuid } from "../random.ts";
-import { seconds, statement, type Tx } from "./sql.ts";
+import { rowsOf, seconds, statement, type Tx } from "./sql.ts";
 
 /** Seconds between a refresh and a second use of the same token that still look like two requests of one client at once. */
 const RACE = 10;
@@ -72,8 +71,7 @@ const OF_CLIENT = reading("figures_of_client", "client_id = $3");
 const REACHES: Readonly<Record<Span, string>> = { hour: "48 hours", day: "90 days" };
 
 export const figures = (sql: Tx): Figures => ({
-  ofRealms: async (span, realmId) =>
-    realmId === undefined || isUuid(realmId) ? sql.query<Figure>(OF_REALMS, [span, REACHES[span], realmId ?? null]) : [],
+  ofRealms: (span, realmId) => rowsOf<Figure>(sql, OF_REALMS, [span, REACHES[span], realmId ?? null]),
   ofOwner: (span, userId) => sql.query<Figure>(OF_OWNER, [span, REACHES[span], userId]),
   ofClient: (span, clientId) => sql.query<Figure>(OF_CLIENT, [span, REACHES[span], clientId]),
 });

@@ -3,7 +3,7 @@ import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, userEpochPassed } from "./grant-rows.ts";
 import { strongEnough } from "./sessions.ts";
-import { jsonRows, type Sql, statement } from "./sql.ts";
+import { hasRow, jsonRows, type Sql, statement } from "./sql.ts";
 
 // Locks the session until the grant is stored, so that a sign-out waits for it and then ends it too (Sessions.endAll, endOne). The lock is
 // that of the update that follows: raising a share lock could deadlock with a sign-out. A session has one grant: that of an earlier sign-in in
@@ -35,7 +35,7 @@ export const grants = (sql: Sql): Grants => ({
   open: async (grant, family, sessionId, audit) => {
     if (!isUuid(sessionId)) return false;
     const row = { session_id: sessionId, ...grantRow(grant, family), audit: newAuditEntry(audit) };
-    return (await sql.query(OPEN, [jsonRows([row])])).length === 1;
+    return hasRow(sql, OPEN, [jsonRows([row])]);
   },
   revoke: async (grantId, audit) => {
     if (isUuid(grantId)) await sql.query(REVOKE, [grantId, jsonRows([audit])]);

@@ -1,7 +1,7 @@
 import { SESSION_ENDED } from "../accounts/account.ts";
 import type { OwnSession } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
-import { statements, type Tx } from "./sql.ts";
+import { firstRow, hasRow, statements, type Tx } from "./sql.ts";
 
 const SQL = statements("hold", {
   user: "select enabled from users where id = $1::uuid for no key update",
@@ -13,7 +13,7 @@ const SQL = statements("hold", {
 
 /** Locks the user, so that two changes of their ways to sign in do not cross. @returns whether the user exists and is enabled */
 export const holdUser = async (tx: Tx, userId: string): Promise<boolean> =>
-  (await tx.query<{ enabled: boolean }>(SQL.user, [userId]))[0]?.enabled === true;
+  (await firstRow<{ enabled: boolean }>(tx, SQL.user, [userId]))?.enabled === true;
 
 /**
  * Locks user and session for what only a living session may do, such as a change of the ways to sign in. What ends the user's sessions waits
@@ -22,7 +22,7 @@ export const holdUser = async (tx: Tx, userId: string): Promise<boolean> =>
  * @throws {Refusal} login_required when the session has ended
  */
 export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<void> {
-  if ((await holdUser(tx, userId)) && (await tx.query(SQL.session, [id, userId])).length === 1) return;
+  if ((await holdUser(tx, userId)) && (await hasRow(tx, SQL.session, [id, userId]))) return;
   throw new Refusal("login_required", SESSION_ENDED, { description: "The session has ended. Sign in again." });
 }
 

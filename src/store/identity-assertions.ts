@@ -7,7 +7,7 @@ import { insertAudit } from "./audit-log.ts";
 import { consume, isConsumed } from "./consumed-ids.ts";
 import { pausedFor } from "./delegations.ts";
 import { GRANT_INPUT, grantRow, openGrants } from "./grant-rows.ts";
-import { isStorable, jsonRows, type Sql, type Statement, statements, type Tx } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, type Sql, type Statement, statements, type Tx } from "./sql.ts";
 import { emailKey, openAccounts } from "./users.ts";
 
 type LinkedUser = Pick<User, "id" | "enabled">;
@@ -54,13 +54,12 @@ async function ownerOf(
   { verifiedEmail, realmId }: Pick<AssertedIdentity, "verifiedEmail" | "realmId">,
   read: Statement,
 ): Promise<LinkedUser | undefined> {
-  if (verifiedEmail === undefined || !isStorable(verifiedEmail)) return undefined;
-  return (await tx.query<LinkedUser>(read, [emailKey(verifiedEmail), realmId]))[0];
+  return verifiedEmail === undefined ? undefined : firstRow<LinkedUser>(tx, read, [emailKey(verifiedEmail), realmId]);
 }
 
 async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | undefined> {
   const { issuer, subject, realmId, newUserId } = identity;
-  const linked = async () => (await tx.query<LinkedUser>(SQL.linked, [issuer, subject]))[0];
+  const linked = () => firstRow<LinkedUser>(tx, SQL.linked, [issuer, subject]);
   const existing = await linked();
   if (existing !== undefined) return existing;
   const owner = await ownerOf(tx, identity, SQL.holdByEmail);
@@ -68,7 +67,7 @@ async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | 
   if (owner === undefined) await openAccounts(tx, [{ id: newUserId, realmId, email: `${newUserId}@identity.invalid` }]);
   const user = owner ?? { id: newUserId, enabled: true };
   const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
-  if ((await tx.query(SQL.link, [issuer, subject, user.id, events, owner === undefined])).length === 1) return user;
+  if (await hasRow(tx, SQL.link, [issuer, subject, user.id, events, owner === undefined])) return user;
   if (owner === undefined) await tx.query(SQL.dropUser, [newUserId]);
   return linked();
 }
@@ -88,10 +87,10 @@ export const identityAssertions = (sql: Sql): IdentityAssertions => ({
     sql.transaction(async (tx) => {
       const userId = (await userOf(tx, identity))?.id;
       const row = userId !== undefined && { ...grantRow({ ...grant, userId }, undefined), audit: { ...audit, userId } };
-      if (!row || (await tx.query(SQL.open, [jsonRows([row])])).length === 0) {
+      if (!row || !(await hasRow(tx, SQL.open, [jsonRows([row])]))) {
         const [user] = await tx.query<LinkedUser>(SQL.linked, [identity.issuer, identity.subject]);
         if (user?.enabled !== true) return refuse("user_disabled", USER_ENABLED.name);
-        const paused = (await tx.query(SQL.agentPaused, [grant.clientId, user.id])).length === 1;
+        const paused = await hasRow(tx, SQL.agentPaused, [grant.clientId, user.id]);
         return paused ? refuse("agent_paused", NOT_PAUSED.name) : refuse("client_disabled", "client_enabled");
       }
       if (!(await consume(tx, "identity_assertion", identity.issuer, identity.jti, identity.remember)))

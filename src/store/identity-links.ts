@@ -1,5 +1,4 @@
 import type { User } from "../accounts/ports.ts";
-import { isUuid } from "../random.ts";
 import type { IdentityLinks, LinkedIdentity, LinkedUser } from "../upstream/ports.ts";
 import { record, recordAll } from "./audit-log.ts";
 import { consume } from "./consumed-ids.ts";
@@ -7,7 +6,7 @@ import { holdSession, holdUser } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { deleteInOrder, isStorable, type Sql, statements, undoable } from "./sql.ts";
+import { deleteInOrder, firstRow, hasRow, isStorable, rowsOf, type Sql, statements, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { IDENTITY_LINKS } from "./tables/delegations.ts";
 import { HAS_SECOND_FACTOR, openAccounts, USER } from "./users.ts";
@@ -61,7 +60,7 @@ const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSe
   startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
     sql.transaction(async (tx) => {
       if (session.factor !== undefined) await holdUser(tx, session.userId); // before the link, as startSession does before the rest
-      if ((await tx.query(SESSION_SQL.hold, [issuer, subject, session.userId])).length === 0) return undefined;
+      if (!(await hasRow(tx, SESSION_SQL.hold, [issuer, subject, session.userId]))) return undefined;
       const started = await startSession(tx, session, audit);
       if (started === undefined) return undefined;
       // A session that goes on is the provider's only if its user has started it there.
@@ -112,8 +111,7 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
   ...upstreamSessions(sql),
 
   userOf: async ({ issuer, subject }) => {
-    if (!isStorable(subject)) return undefined;
-    const [row] = await sql.query<User & Omit<LinkedUser, "user">>(LINK_SQL.user, [issuer, subject]);
+    const row = await firstRow<User & Omit<LinkedUser, "user">>(sql, LINK_SQL.user, [issuer, subject]);
     if (row === undefined) return undefined;
     const { confirmed, hasSecondFactor, ...user } = row;
     return { user, confirmed, hasSecondFactor };
@@ -126,7 +124,7 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
       const [opened] = await openAccounts(tx, [{ ...user, ...names, emailVerified: true }]);
       if (opened === undefined) return false;
       // The identity may have an account, of another address.
-      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, opened.id, opened.email])).length === 0) return undo(false);
+      if (!(await hasRow(tx, LINK_SQL.linkUser, [issuer, subject, opened.id, opened.email]))) return undo(false);
       await recordAll(tx, audits);
       return true;
     }),
@@ -135,7 +133,7 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
     sql.transaction(async (tx) => {
       if (!isStorable(subject)) return "taken";
       await holdSession(tx, { id, userId });
-      if ((await tx.query(LINK_SQL.linkUser, [issuer, subject, userId, storableOrNull(email)])).length === 0) {
+      if (!(await hasRow(tx, LINK_SQL.linkUser, [issuer, subject, userId, storableOrNull(email)]))) {
         const [owner] = await tx.query<{ id: string }>(LINK_SQL.own, [issuer, subject]);
         return owner?.id === userId ? "known" : "taken";
       }
@@ -147,10 +145,9 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
   // The user's row is locked first, so that of two unlinkings the second sees what the first has left.
   unlink: ({ id, userId }, { issuer, subject }, mail, audit) =>
     sql.transaction(async (tx) => {
-      if (!isStorable(issuer) || !isStorable(subject)) return "unknown";
       await holdUser(tx, userId);
-      const [ways] = await tx.query<{ left: boolean }>(LINK_SQL.waysLeft, [issuer, subject, userId]);
-      const [owner] = await tx.query<{ id: string }>(LINK_SQL.own, [issuer, subject]);
+      const ways = await firstRow<{ left: boolean }>(tx, LINK_SQL.waysLeft, [issuer, subject, userId]);
+      const owner = await firstRow<{ id: string }>(tx, LINK_SQL.own, [issuer, subject]);
       if (owner?.id !== userId) return "unknown";
       if (ways?.left !== true) return "last";
       await tx.query(LINK_SQL.unlink, [issuer, subject, userId]);
@@ -160,5 +157,5 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
       return "unlinked";
     }),
 
-  ofUser: async (userId) => (isUuid(userId) ? sql.query<LinkedIdentity>(LINK_SQL.ofUser, [userId]) : []),
+  ofUser: (userId) => rowsOf<LinkedIdentity>(sql, LINK_SQL.ofUser, [userId]),
 });

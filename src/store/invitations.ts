@@ -1,10 +1,9 @@
 import type { Invitation, Invitations } from "../accounts/change-ports.ts";
 import type { InvitationSort, SentInvitations } from "../accounts/registration.ts";
-import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
-import { hex, jsonRows, type Sql, statements, undoable } from "./sql.ts";
+import { firstRow, hex, jsonRows, type Sql, statements, undoable } from "./sql.ts";
 import { INVITATIONS } from "./tables/accounts.ts";
 import { emailKey, openAccounts } from "./users.ts";
 
@@ -58,7 +57,7 @@ export const invitations = (sql: Sql): Invitations => ({
     const [row] = await sql.query<{ issued: boolean }>(SQL.issue, [jsonRows([{ ...link, ...mail, audit }])]);
     return row && (row.issued ? "issued" : "taken");
   },
-  byToken: async (tokenHash) => (await sql.query<Invitation>(SQL.byToken, [tokenHash]))[0],
+  byToken: (tokenHash) => firstRow<Invitation>(sql, SQL.byToken, [tokenHash]),
   accept: (tokenHash, { id, email, passwordHash }, audit) =>
     undoable(sql, async (tx, undo) => {
       const [link] = await tx.query<Invitation & { readonly email: string }>(SQL.consume, [tokenHash, email]);
@@ -74,7 +73,7 @@ export const invitations = (sql: Sql): Invitations => ({
       if (user !== undefined) await record(tx, audit);
       return user;
     }),
-  hasOperator: async () => (await sql.query<{ found: boolean }>(SQL.hasOperator, []))[0]?.found === true,
+  hasOperator: async () => (await firstRow<{ found: boolean }>(sql, SQL.hasOperator, []))?.found === true,
 });
 
 const SENT = ["id", "email", "role", "createdAt", "expiresAt"] as const;
@@ -93,6 +92,5 @@ const LIST: ListDescription<InvitationSort> = {
 
 export const sentInvitations = (sql: Sql): SentInvitations => ({
   list: (search, part) => listPage(sql, LIST, { conditions: [[WAITING, []]], search }, part),
-  withdraw: async (id, audit) =>
-    isUuid(id) ? (await sql.query<{ email: string }>(SQL.withdraw, [id, jsonRows([audit])]))[0]?.email : undefined,
+  withdraw: async (id, audit) => (await firstRow<{ email: string }>(sql, SQL.withdraw, [id, jsonRows([audit])]))?.email,
 });

@@ -1,7 +1,7 @@
 import type { KeyRegister, ServedKey } from "../core/signing/key-ring.ts";
 import type { PublishedKey, PublishedKeys } from "../management/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { jsonRows, type Sql, statement, statements } from "./sql.ts";
+import { firstRow, jsonRows, type Sql, statement, statements } from "./sql.ts";
 import { SIGNING_KEYS } from "./tables/records.ts";
 
 /** When a core last had the key in its configuration. */
@@ -63,5 +63,5 @@ const WITHDRAW = statement(
 /** @param retention seconds, as for keyRegister */
 export const publishedKeys = (sql: Sql, retention: number): PublishedKeys => ({
   all: () => sql.query<PublishedKey>(ALL, [retention]),
-  withdraw: async (kid, audit) => (await sql.query<{ outcome: "signs" | "withdrawn" }>(WITHDRAW, [kid, jsonRows([audit])]))[0]?.outcome,
+  withdraw: async (kid, audit) => (await firstRow<{ outcome: "signs" | "withdrawn" }>(sql, WITHDRAW, [kid, jsonRows([audit])]))?.outcome,
 });

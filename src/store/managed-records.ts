@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
-import { jsonRows, type Parameter, type Statement, statement, type Tx } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, type Parameter, type Statement, statement, type Tx } from "./sql.ts";
 import type { Columns, RowOf, Table } from "./tables/table.ts";
 
 // Records that operators manage. Each statement writes its audit record, and does so only with its effect.
@@ -56,13 +56,11 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
   );
   const REMOVE = removing(`${name}_remove`, table.name, named, `$${key.length + 1}`);
   const [addedRow, changedRow] = [table.writer(added), table.writer(changed)];
-  const isPossible = (named: readonly Parameter[]): boolean => key.every((member, at) => table.mayHold(member, named[at]));
   return {
-    one: async (tx: Tx, ...named: readonly Parameter[]): Promise<Row | undefined> =>
-      isPossible(named) ? (await tx.query<Row>(ONE, named))[0] : undefined,
+    one: (tx: Tx, ...named: readonly Parameter[]): Promise<Row | undefined> => firstRow<Row>(tx, ONE, named),
     /** @returns undefined where another record has its name, or a row that it is joined with is missing */
-    add: async (tx: Tx, record: Writable<C, Member>, audit: AuditEntry): Promise<Row | undefined> =>
-      (await tx.query<Row>(ADD, [jsonRows([addedRow(record)]), jsonRows([audit])]))[0],
+    add: (tx: Tx, record: Writable<C, Member>, audit: AuditEntry): Promise<Row | undefined> =>
+      firstRow<Row>(tx, ADD, [jsonRows([addedRow(record)]), jsonRows([audit])]),
     /**
      * Changes a record, which is locked, within a transaction.
      * @param audit of its row  @returns the record before and after, the same object when nothing changes; undefined for an unknown one
@@ -73,7 +71,7 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
       decide: (record: Row) => Writable<C, Setting>,
       audit: (changed: Writable<C, Setting>, record: Row) => AuditEntry,
     ) {
-      const [before] = isPossible(named) ? await tx.query<Row & { readonly id: string }>(LOCK, named) : [];
+      const before = await firstRow<Row & { readonly id: string }>(tx, LOCK, named);
       if (before === undefined) return undefined;
       const settings = decide(before);
       const row = changedRow(settings);
@@ -81,7 +79,6 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
       const [after] = await tx.query<Row>(CHANGE, [before.id, jsonRows([row]), jsonRows([audit(settings, before)])]);
       return after && { before, after };
     },
-    remove: async (tx: Tx, named: readonly Parameter[], audit: AuditEntry): Promise<boolean> =>
-      isPossible(named) && (await tx.query(REMOVE, [...named, jsonRows([audit])])).length > 0,
+    remove: (tx: Tx, named: readonly Parameter[], audit: AuditEntry): Promise<boolean> => hasRow(tx, REMOVE, [...named, jsonRows([audit])]),
   };
 }

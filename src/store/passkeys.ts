@@ -1,11 +1,10 @@
 import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
 import type { User } from "../accounts/ports.ts";
-import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { holdRemover, holdSession, holdUser } from "./held-sessions.ts";
 import { hasWayIn } from "./identity-links.ts";
 import { notifyUser } from "./outbox.ts";
-import { jsonRows, type Sql, statements, undoable } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, rowsOf, type Sql, statements, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { PASSKEYS } from "./tables/sign-in.ts";
 import { without } from "./tables/table.ts";
@@ -37,37 +36,34 @@ const SQL = statements("passkey", {
 });
 
 export const passkeys = (sql: Sql): Passkeys => ({
-  ofUser: async (userId) => (isUuid(userId) ? sql.query<Passkey>(SQL.ofUser, [userId]) : []),
-  keysOf: async (userId) => (isUuid(userId) ? sql.query<PasskeyKey>(SQL.keysOfUser, [userId]) : []),
-  byCredential: async (credentialId) => (await sql.query<FoundPasskey & { readonly user: User }>(SQL.byCredential, [credentialId]))[0],
+  ofUser: (userId) => rowsOf<Passkey>(sql, SQL.ofUser, [userId]),
+  keysOf: (userId) => rowsOf<PasskeyKey>(sql, SQL.keysOfUser, [userId]),
+  byCredential: (credentialId) => firstRow<FoundPasskey & { readonly user: User }>(sql, SQL.byCredential, [credentialId]),
   add: (passkey: NewPasskey, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id: sessionId, userId: passkey.userId });
-      if ((await tx.query(SQL.add, [jsonRows([newRow(passkey)])])).length === 0) return false;
+      if (!(await hasRow(tx, SQL.add, [jsonRows([newRow(passkey)])]))) return false;
       await notifyUser(tx, passkey.userId, message);
       await record(tx, audit);
       return true;
     }),
-  rename: async (id, userId, name, audit) =>
-    isUuid(id) && (await sql.query(SQL.rename, [id, userId, name, jsonRows([audit])])).length === 1,
-  remove: async (id, userId, sessionId, message, audit) => {
-    if (!isUuid(id)) return "unknown";
-    return undoable(sql, async (tx, undo) => {
+  rename: (id, userId, name, audit) => hasRow(sql, SQL.rename, [id, userId, name, jsonRows([audit])]),
+  remove: (id, userId, sessionId, message, audit) =>
+    undoable(sql, async (tx, undo) => {
       await holdUser(tx, userId);
-      const removed = await tx.query(SQL.remove, [id, userId]); // before the session, as a sign-in locks them
+      const isRemoved = await hasRow(tx, SQL.remove, [id, userId]); // before the session, as a sign-in locks them
       await holdRemover(tx, userId, sessionId);
-      if (removed.length === 0) return "unknown";
+      if (!isRemoved) return "unknown";
       const [left] = await tx.query<{ found: boolean }>(SQL.hasWayIn, [userId]);
       if (left?.found !== true) return undo("last");
       await notifyUser(tx, userId, message);
       await record(tx, audit);
       return "removed";
-    });
-  },
-  use: async (id, { counter, backedUp }) => (await sql.query(SQL.use, [id, counter, backedUp])).length === 1,
+    }),
+  use: (id, { counter, backedUp }) => hasRow(sql, SQL.use, [id, counter, backedUp]),
   reportCopy: (id, userId, message, audit) =>
     sql.transaction(async (tx) => {
-      if ((await tx.query(SQL.reportCopy, [id])).length > 0) await notifyUser(tx, userId, message);
+      if (await hasRow(tx, SQL.reportCopy, [id])) await notifyUser(tx, userId, message);
       await record(tx, audit);
     }),
 });

@@ -7,7 +7,7 @@ import { holdSessionsOf, holdUser } from "./held-sessions.ts";
 import { MAIL_INPUT, notifyUser, queueMail, unsend } from "./outbox.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
-import { hex, isStorable, jsonRows, type Sql, seconds, statement, statements, type Tx, undoable } from "./sql.ts";
+import { firstRow, hex, isStorable, jsonRows, type Sql, seconds, statement, statements, type Tx, undoable } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { emailKey, USER } from "./users.ts";
 /**
@@ -74,7 +74,7 @@ export const passwordChanges = (sql: Sql): PasswordChanges => ({
     const key = isStorable(email) ? emailKey(email) : null;
     await sql.query(SQL.resetIssue, [jsonRows([{ email_key: key, token_hash: hex(tokenHash), ttl, ...mail, audit }])]);
   },
-  ownerOfReset: async (tokenHash) => (await sql.query<User>(SQL.resetOwner, [tokenHash]))[0],
+  ownerOfReset: (tokenHash) => firstRow<User>(sql, SQL.resetOwner, [tokenHash]),
   reset: (tokenHash, passwordHash, mail, audit) =>
     sql.transaction(async (tx) => {
       const [owner] = await tx.query<{ id: string; email_verified: boolean }>(SQL.resetHoldOwner, [tokenHash]);

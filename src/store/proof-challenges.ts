@@ -1,5 +1,5 @@
 import type { ProofChallenge, ProofChallenges, UpstreamProof } from "../accounts/factors.ts";
-import { execute, isStorable, type Sql, statements } from "./sql.ts";
+import { execute, firstRow, isStorable, type Sql, statements } from "./sql.ts";
 import { PROOF_CHALLENGES } from "./tables/sign-in.ts";
 
 const ABOUT = ["userId", "generation", "upstream"] as const;
@@ -24,6 +24,6 @@ const storable = ({ sid, ...identity }: UpstreamProof): UpstreamProof =>
 export const proofChallenges = (sql: Sql): ProofChallenges => ({
   put: (idHash, kind, { userId, generation, upstream }, ttl, { holder, limit }) =>
     execute(sql, SQL.put, [idHash, kind, userId, generation, ttl, holder, limit, upstream && JSON.stringify(storable(upstream))]),
-  byId: async (idHash, kind) => (await sql.query<ProofChallenge>(SQL.byId, [idHash, kind]))[0],
-  take: async (idHash, kind) => (await sql.query<ProofChallenge>(SQL.take, [idHash, kind]))[0],
+  byId: (idHash, kind) => firstRow<ProofChallenge>(sql, SQL.byId, [idHash, kind]),
+  take: (idHash, kind) => firstRow<ProofChallenge>(sql, SQL.take, [idHash, kind]),
 });

@@ -5,11 +5,11 @@ import type { Realm, Realms } from "../clients/ports.ts";
 import { systemClock } from "../clock.ts";
 import type { ManagedRealm, ManagedRealms, RealmChange, RealmSort } from "../management/ports.ts";
 import { merged } from "../merged.ts";
-import { isUuid, newId } from "../random.ts";
+import { newId } from "../random.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { managedRecords } from "./managed-records.ts";
-import { type Sql, statement, statements, type Tx } from "./sql.ts";
+import { firstRow, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { REALMS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -23,7 +23,7 @@ const SQL = statements("realm", {
 export function realms(sql: Tx): Realms {
   const load = coalesceReads(async () => new Map((await sql.query<Realm>(SQL.default, [])).map((realm) => [realm.name, realm])), String);
   return {
-    byId: async (id) => (isUuid(id) ? (await sql.query<Realm>(SQL.byId, [id]))[0] : undefined),
+    byId: (id) => firstRow<Realm>(sql, SQL.byId, [id]),
     default: async () => {
       const realm = await load("default");
       if (realm === undefined) throw new Error("the realm `default`, which the first migration makes, is missing");

@@ -1,7 +1,7 @@
 import { insertAudit } from "./audit-log.ts";
 import { storageUnavailable } from "./availability.ts";
 import { type Removal, removeBatch } from "./removal-steps.ts";
-import { type Sql, statements, type Tx } from "./sql.ts";
+import { hasRow, type Sql, statements, type Tx } from "./sql.ts";
 import { REMOVALS, type RemovalKind } from "./tables/records.ts";
 import { type RowOf, without } from "./tables/table.ts";
 
@@ -31,8 +31,8 @@ const SQL = statements("removal", {
 export const enqueueRemoval = (tx: Tx, { kind, key, epoch, afterClientId, afterId }: Removal): Promise<unknown> =>
   tx.query(SQL.enqueue, [kind, key, epoch, afterClientId, afterId]);
 
-export const isRemovalPending = async (tx: Tx, kinds: readonly RemovalKind[], key: string): Promise<boolean> =>
-  (await tx.query(SQL.isPending, [kinds, key])).length > 0;
+export const isRemovalPending = (tx: Tx, kinds: readonly RemovalKind[], key: string): Promise<boolean> =>
+  hasRow(tx, SQL.isPending, [kinds, key]);
 
 export const begun = (kind: RemovalKind, key: string, epoch: number): Removal => ({ kind, key, epoch, afterClientId: null, afterId: null });
 

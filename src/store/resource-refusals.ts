@@ -4,7 +4,7 @@ import { isUuid } from "../random.ts";
 import { resourceKey } from "../resources/resource.ts";
 import { AUDIT_RECORD, type AuditRow, recordOf } from "./audit-trail.ts";
 import { positionOf } from "./list-query.ts";
-import { isStorable, statement, statements, type Tx } from "./sql.ts";
+import { isStorable, rowsOf, statement, statements, type Tx } from "./sql.ts";
 
 // A resource is named as its record is, in the realm of the client.
 const COUNT = statement(
@@ -45,10 +45,9 @@ const SQL = statements("resource_refusals", {
 const BY_AGE = { by: null, name: "created", order: "desc" } as const;
 
 export const resourceRefusals = (sql: Tx): ResourceRefusals => {
-  const isKnown = (realmId: string, resource: string) => isUuid(realmId) && isStorable(resource);
   return {
     list: async (realmId, named, { limit, cursor, count }) => {
-      if (!isKnown(realmId, named)) return EMPTY_PAGE;
+      if (!isUuid(realmId) || !isStorable(named)) return EMPTY_PAGE;
       const after = cursor === undefined ? null : positionOf(cursor, BY_AGE).id;
       const whose = [realmId, resourceKey(named)];
       const rows = await sql.query<AuditRow>(SQL.list, [...whose, after, limit + 1]);
@@ -56,6 +55,6 @@ export const resourceRefusals = (sql: Tx): ResourceRefusals => {
       const items = rows.slice(0, limit).map(recordOf);
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total: counted?.total ?? null };
     },
-    reasons: async (realmId, named) => (isKnown(realmId, named) ? sql.query(SQL.reasons, [realmId, resourceKey(named)]) : []),
+    reasons: (realmId, named) => rowsOf(sql, SQL.reasons, [realmId, resourceKey(named)]),
   };
 };

@@ -5,7 +5,7 @@ import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
 import { holdRemover, holdSession } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
-import { hex, preciseSeconds, type Sql, seconds, statements, type Tx } from "./sql.ts";
+import { firstRow, hasRow, hex, preciseSeconds, type Sql, seconds, statements, type Tx } from "./sql.ts";
 
 const CONFIRMED = "user_id = $1::uuid and confirmed_at is not null";
 
@@ -34,24 +34,24 @@ const replaceCodes = async (tx: Tx, userId: string, codes: readonly SecretHash[]
 /** Uses up a code of a second factor. @throws {Refusal} unauthenticated when it was used, or is unknown */
 export async function useFactor(tx: Tx, userId: string, factor: FactorUse): Promise<void> {
   const [how, what] = factor.kind === "otp" ? [SQL.useStep, factor.step] : [SQL.useCode, factor.code];
-  if ((await tx.query(how, [userId, what])).length === 0) throw wrongCode();
+  if (!(await hasRow(tx, how, [userId, what]))) throw wrongCode();
   if (factor.kind === "otp") return;
   await notifyUser(tx, userId, factor.message);
   await record(tx, factor.audit);
 }
 
 export const secondFactors = (sql: Sql): SecondFactors => ({
-  stateOf: async (userId) => (await sql.query<SecondFactorState>(SQL.state, [userId]))[0] ?? { appAddedAt: null, recoveryCodes: 0 },
-  appOf: async (userId) => (await sql.query<AuthenticatorApp>(SQL.app, [userId]))[0],
+  stateOf: async (userId) => (await firstRow<SecondFactorState>(sql, SQL.state, [userId])) ?? { appAddedAt: null, recoveryCodes: 0 },
+  appOf: (userId) => firstRow<AuthenticatorApp>(sql, SQL.app, [userId]),
   begin: ({ id, userId }, secret) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      return (await tx.query(SQL.begin, [userId, secret, id])).length === 1;
+      return hasRow(tx, SQL.begin, [userId, secret, id]);
     }),
   confirm: ({ id, userId }, { secret, step }, codes, message, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      if ((await tx.query(SQL.confirm, [userId, step, secret])).length === 0) return false;
+      if (!(await hasRow(tx, SQL.confirm, [userId, step, secret]))) return false;
       await replaceCodes(tx, userId, codes);
       await notifyUser(tx, userId, message);
       await record(tx, audit);
@@ -60,7 +60,7 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   replaceCodes: ({ id, userId }, codes, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      if ((await tx.query(SQL.confirmed, [userId])).length === 0) return false;
+      if (!(await hasRow(tx, SQL.confirmed, [userId]))) return false;
       await replaceCodes(tx, userId, codes);
       await record(tx, audit);
       return true;
@@ -68,7 +68,7 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
   remove: (userId, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
       await holdRemover(tx, userId, sessionId);
-      if ((await tx.query(SQL.dropApp, [userId])).length === 0) return false;
+      if (!(await hasRow(tx, SQL.dropApp, [userId]))) return false;
       await tx.query(SQL.dropCodes, [userId]);
       await notifyUser(tx, userId, message);
       await record(tx, audit);

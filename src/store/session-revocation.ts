@@ -6,7 +6,7 @@ import { entriesIn, insertAudit, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { holdUser } from "./held-sessions.ts";
 import { removeOfUser } from "./removals.ts";
-import { deleteInOrder, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
+import { deleteInOrder, jsonRows, rowsOf, type Sql, statements, type Tx } from "./sql.ts";
 
 const living = "user_id = $1::uuid and expires_at > now()";
 /** Ends the sessions for which `which` holds, in the order of ids (docs/decisions/0014). */
@@ -42,7 +42,7 @@ export type EndedColumns = { readonly id: string; readonly grant_id: string | nu
 
 /** Ends one session of a user, with its codes, its token set and those of the console, within a transaction. @returns false for any other session */
 export async function endSession(tx: Tx, id: string, userId: string, audit: AuditEntry): Promise<boolean> {
-  const ended = await tx.query<EndedColumns>(SQL.endOne, [userId, id, jsonRows([audit])]);
+  const ended = await rowsOf<EndedColumns>(tx, SQL.endOne, [userId, id, jsonRows([audit])]);
   if (ended.length > 0) await endCodesAndGrants(tx, userId, ended);
   return ended.length > 0;
 }
@@ -62,10 +62,7 @@ export const sessionEndings = (sql: Sql): Pick<Sessions, "endAll" | "endOne" | "
       await record(tx, audit);
     });
   },
-  endOne: async (id, userId, audit) => {
-    if (!isUuid(id) || !isUuid(userId)) return false;
-    return sql.transaction((tx) => endSession(tx, id, userId, audit));
-  },
+  endOne: (id, userId, audit) => sql.transaction((tx) => endSession(tx, id, userId, audit)),
   endOthers: async (keep, userId, audit) => {
     if (!isUuid(keep) || !isUuid(userId)) return;
     await sql.transaction(async (tx) => {

@@ -10,7 +10,7 @@ import { userEpochPassed } from "./grant-rows.ts";
 import { holdUser } from "./held-sessions.ts";
 import { useFactor } from "./second-factors.ts";
 import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
-import { amongKeys, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement, type Tx } from "./sql.ts";
+import { amongKeys, hasRow, hex, jsonRows, readRows, rowsOf, rowsStatement, type Sql, seconds, statement, type Tx } from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { hasApp, USER } from "./users.ts";
 
@@ -102,7 +102,7 @@ type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user
 export async function startSession(tx: Tx, record: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined> {
   const { half, factor, place, acr = PASSWORD_ACR, amr = ["pwd"], raises = false } = record;
   if (factor !== undefined) await holdUser(tx, record.userId); // first, as what changes app and codes does
-  if (half !== undefined && (await tx.query(TAKE_HALF, [half])).length === 0) return undefined;
+  if (half !== undefined && !(await hasRow(tx, TAKE_HALF, [half]))) return undefined;
   if (factor !== undefined) await useFactor(tx, record.userId, factor);
   const audits = jsonRows(audit === undefined ? [] : [audit]);
   const parameters = [
@@ -148,6 +148,6 @@ export function sessions(sql: Sql): Sessions {
     startUnrecorded: (session) => start(session, undefined),
     byHash: load,
     ...sessionEndings(sql),
-    ofUser: async (userId) => (isUuid(userId) ? sql.query<LiveSession>(OF_USER, [userId]) : []),
+    ofUser: (userId) => rowsOf<LiveSession>(sql, OF_USER, [userId]),
   };
 }

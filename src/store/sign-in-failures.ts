@@ -2,7 +2,7 @@ import type { KnownDevices } from "../accounts/caller.ts";
 import type { SignInFailures } from "../accounts/ports.ts";
 import type { SecretHash } from "../random.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { amongKeys, execute, hex, readRows, rowsStatement, statement, statements, type Tx } from "./sql.ts";
+import { amongKeys, execute, firstRow, hex, readRows, rowsStatement, statement, statements, type Tx } from "./sql.ts";
 
 /** Seconds until a reserved attempt without an outcome no longer counts: longer than a request may take. */
 const LEASE = 30;
@@ -53,7 +53,7 @@ export const signInFailures = (sql: Tx): SignInFailures => ({
   },
   settle: ({ pair, address }, verdict, window) => execute(sql, SQL.settle, [pair ?? null, address, verdict, window]),
   count: (key, window) => execute(sql, SQL.count, [key, window]),
-  failures: async (key) => (await sql.query<{ failures: number }>(SQL.countOf, [key]))[0]?.failures ?? 0,
+  failures: async (key) => (await firstRow<{ failures: number }>(sql, SQL.countOf, [key]))?.failures ?? 0,
   clear: (pair) => execute(sql, SQL.clear, [pair]),
 });
 

@@ -1,3 +1,5 @@
+import { isUuid } from "../random.ts";
+
 /** A named statement, which PostgreSQL parses and plans once for each connection. A name always has the same text. */
 export type Statement = { readonly name: string; readonly text: string };
 
@@ -58,6 +60,26 @@ export const undoable = <Result>(sql: Sql, work: (tx: Tx, undo: (result: Result)
 export async function execute(sql: Tx, effect: Statement, parameters: readonly Parameter[]): Promise<void> {
   await sql.query(effect, parameters);
 }
+
+/** Whether a row can have a key: a text that is no UUID where the statement reads one, or that cannot be stored, is in none. */
+const isKey =
+  ({ text }: Statement) =>
+  (value: Parameter, at: number): boolean => {
+    if (typeof value === "string") return text.includes(`$${at + 1}::uuid`) ? isUuid(value) : isStorable(value);
+    return !Array.isArray(value) || value.every(isStorable);
+  };
+
+/** The rows of a statement. It is not run, and there are none, for a key that no row can have. */
+export const rowsOf = async <Row>(sql: Tx, one: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
+  parameters.every(isKey(one)) ? sql.query<Row>(one, parameters) : [];
+
+/** The first row of a statement, likewise. */
+export const firstRow = async <Row>(sql: Tx, one: Statement, parameters: readonly Parameter[]): Promise<Row | undefined> =>
+  (await rowsOf<Row>(sql, one, parameters))[0];
+
+/** Whether a statement has a row, likewise: it finds one, or takes effect. */
+export const hasRow = async (sql: Tx, one: Statement, parameters: readonly Parameter[]): Promise<boolean> =>
+  (await rowsOf(sql, one, parameters)).length > 0;
 
 /** Whole seconds since the epoch of a timestamptz expression. */
 export const seconds = (expression: string): string => `floor(extract(epoch from ${expression}))::float8`;

@@ -9,7 +9,7 @@ import { entriesIn, insertAudit, record, recordAll } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { execute, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { execute, firstRow, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { without } from "./tables/table.ts";
 
@@ -113,8 +113,7 @@ export function openAccounts(tx: Tx, accounts: readonly NewAccount[]): Promise<U
 const issueVerification = (tx: Tx, userId: string, { tokenHash, ttl }: NewVerification, { to, subject, text, html }: Mail) =>
   execute(tx, SQL.issueVerification, [userId, tokenHash, ttl, to, subject, text, html]);
 
-const userById = async (sql: Tx, id: string): Promise<User | undefined> =>
-  isUuid(id) ? (await sql.query<User>(SQL.byId, [id]))[0] : undefined;
+const userById = (sql: Tx, id: string): Promise<User | undefined> => firstRow<User>(sql, SQL.byId, [id]);
 
 export const users = (sql: Sql): Users => ({
   register: (user, verification, mail, audit) =>
@@ -127,8 +126,7 @@ export const users = (sql: Sql): Users => ({
     }),
   byId: (id) => userById(sql, id),
   byEmail: async (email) => {
-    if (!isStorable(email)) return undefined;
-    const [row] = await sql.query<User & Pick<Account, "passwordHash" | "generation" | "hasSecondFactor">>(SQL.byEmail, [emailKey(email)]);
+    const row = await firstRow<User & Omit<Account, "user">>(sql, SQL.byEmail, [emailKey(email)]);
     if (row === undefined) return undefined;
     const { passwordHash, generation, hasSecondFactor, ...user } = row;
     return { user, passwordHash, generation, hasSecondFactor };
@@ -136,9 +134,8 @@ export const users = (sql: Sql): Users => ({
   issueVerification: async (userId, verification, mail) => {
     if (isUuid(userId)) await issueVerification(sql, userId, verification, mail);
   },
-  verifyEmail: async (tokenHash, { address = null, requestId = null }) =>
-    (await sql.query<User>(SQL.verifyEmail, [tokenHash, address, requestId]))[0],
-  verifiedBy: async (tokenHash) => (await sql.query<User>(SQL.verifiedBy, [tokenHash]))[0],
+  verifyEmail: (tokenHash, { address = null, requestId = null }) => firstRow<User>(sql, SQL.verifyEmail, [tokenHash, address, requestId]),
+  verifiedBy: (tokenHash) => firstRow<User>(sql, SQL.verifiedBy, [tokenHash]),
   replacePasswordHash: async (userId, replaced, passwordHash) => {
     if (isUuid(userId)) await sql.query(SQL.replacePassword, [userId, replaced, passwordHash]);
   },
@@ -182,11 +179,10 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
 
   addresses: (ids) => sql.query<Pick<User, "id" | "email">>(SQL.addresses, [ids.filter(isUuid)]),
 
-  setEnabled: async (id, enabled, audit) => {
-    if (!isUuid(id)) return undefined;
-    return sql.transaction(async (tx) => {
+  setEnabled: (id, enabled, audit) =>
+    sql.transaction(async (tx) => {
       if (!enabled) await assertNotLastOperator(tx, id);
-      const [user] = await tx.query<User>(SET_ENABLED, [id, enabled, jsonRows([audit])]);
+      const user = await firstRow<User>(tx, SET_ENABLED, [id, enabled, jsonRows([audit])]);
       // Enabling the user before the last grant is revoked would reactivate access tokens. Looked at with the user locked: another operator may
       // just have disabled them.
       if (enabled && (await isRemovalPending(tx, ["user_disabled"], id)))
@@ -196,17 +192,13 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
         await removeOfUser(tx, "user_disabled", id);
       }
       return user ?? userById(tx, id);
-    });
-  },
+    }),
 
-  setRole: async (id, role, audit) => {
-    if (!isUuid(id)) return undefined;
-    return sql.transaction(async (tx) => {
+  setRole: (id, role, audit) =>
+    sql.transaction(async (tx) => {
       if (role !== "operator") await assertNotLastOperator(tx, id);
-      const [user] = await tx.query<User>(SET_ROLE, [id, role, jsonRows([audit])]);
-      return user ?? userById(tx, id);
-    });
-  },
+      return (await firstRow<User>(tx, SET_ROLE, [id, role, jsonRows([audit])])) ?? userById(tx, id);
+    }),
 });
 
 // Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.

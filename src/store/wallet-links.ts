@@ -1,8 +1,7 @@
-import { isUuid } from "../random.ts";
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { holdSession } from "./held-sessions.ts";
-import { deleteInOrder, execute, jsonRows, preciseSeconds, type Sql, statements, type Tx } from "./sql.ts";
+import { deleteInOrder, execute, firstRow, hasRow, jsonRows, preciseSeconds, type Sql, statements, type Tx } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -62,11 +61,11 @@ const SQL = statements("wallet", {
 
 type LinkRow = Pick<RowOf<typeof WALLET_LINKS>, (typeof LINK)[number]> & Pick<WalletLink, "expired">;
 
-const linkOf = ([row]: readonly LinkRow[]): WalletLink | undefined =>
+const linkOf = (row: LinkRow | undefined): WalletLink | undefined =>
   row && { ...row, reason: row.reason ?? undefined, returnHash: row.returnHash ?? undefined };
 
 async function addCredential(tx: Tx, { userId, issuer, subject }: Presented): Promise<Completion> {
-  if ((await tx.query(SQL.credentialAdd, [userId, issuer, subject])).length === 1) return { state: "linked" };
+  if (await hasRow(tx, SQL.credentialAdd, [userId, issuer, subject])) return { state: "linked" };
   const [owner] = await tx.query<{ userId: string }>(SQL.credentialOwner, [issuer, subject]);
   if (owner?.userId === userId) return { state: "linked" };
   return { state: "conflict", reason: owner === undefined ? "account_has_wallet" : "identity_of_another" };
@@ -75,16 +74,16 @@ async function addCredential(tx: Tx, { userId, issuer, subject }: Presented): Pr
 export const walletLinks = (sql: Sql): WalletLinks => ({
   start: ({ handleHash, stateHash, userId, sessionId, sameDevice, ttl }, audit) =>
     sql.transaction(async (tx) => {
-      if ((await tx.query(SQL.linkHoldUser, [userId])).length === 0) return 0; // the account was just deleted
+      if (!(await hasRow(tx, SQL.linkHoldUser, [userId]))) return 0; // the account was just deleted
       await tx.query(SQL.linkDropOlder, [userId]);
       const parameters = [handleHash, stateHash, userId, sessionId, sameDevice, ttl, jsonRows([audit])];
       const [row] = await tx.query<{ expiresAt: number }>(SQL.linkStart, parameters);
       return row?.expiresAt ?? 0;
     }),
-  byHandle: async (handleHash) => linkOf(await sql.query<LinkRow>(SQL.linkByHandle, [handleHash])),
-  byReturn: async (returnHash) => linkOf(await sql.query<LinkRow>(SQL.linkByReturn, [returnHash])),
-  unanswered: async (stateHash) => (await sql.query<{ expiresAt: number }>(SQL.linkUnanswered, [stateHash]))[0]?.expiresAt,
-  answer: async (stateHash) => (await sql.query<{ userId: string; sameDevice: boolean }>(SQL.linkAnswer, [stateHash]))[0],
+  byHandle: async (handleHash) => linkOf(await firstRow<LinkRow>(sql, SQL.linkByHandle, [handleHash])),
+  byReturn: async (returnHash) => linkOf(await firstRow<LinkRow>(sql, SQL.linkByReturn, [returnHash])),
+  unanswered: async (stateHash) => (await firstRow<{ expiresAt: number }>(sql, SQL.linkUnanswered, [stateHash]))?.expiresAt,
+  answer: (stateHash) => firstRow<{ userId: string; sameDevice: boolean }>(sql, SQL.linkAnswer, [stateHash]),
   present: (stateHash, { issuer, subject }, returnHash) => execute(sql, SQL.linkPresent, [stateHash, issuer, subject, returnHash ?? null]),
   reject: (stateHash, reason, returnHash, audit) =>
     execute(sql, SQL.linkReject, [stateHash, reason, returnHash ?? null, jsonRows([audit])]),
@@ -103,10 +102,10 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
 });
 
 export const linkedWallets = (sql: Sql): LinkedWallets => ({
-  ofUser: async (userId) => (isUuid(userId) ? (await sql.query<LinkedWallet>(SQL.credentialOfUser, [userId]))[0] : undefined),
+  ofUser: (userId) => firstRow<LinkedWallet>(sql, SQL.credentialOfUser, [userId]),
   unlink: ({ id, userId }, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id, userId });
-      return (await tx.query(SQL.credentialRemove, [userId, jsonRows([audit])])).length === 1;
+      return hasRow(tx, SQL.credentialRemove, [userId, jsonRows([audit])]);
     }),
 });

@@ -11,12 +11,11 @@ import {
 import type { KnownIssuer, WorkloadPorts } from "../core/workload/rules.ts";
 import { Refusal } from "../errors.ts";
 import { EMPTY_PAGE } from "../paging.ts";
-import { isUuid } from "../random.ts";
 import { entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { managedRecords } from "./managed-records.ts";
-import { isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { hasRow, isStorable, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { WORKLOAD_IDENTITIES, WORKLOAD_ISSUERS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -153,8 +152,8 @@ export async function assignIdentity(tx: Tx, clientId: string, identity: Workloa
 export const identitiesOf = (tx: Tx, clientId: string) => tx.query<StoredIdentity>(SQL.identitiesOfClient, [clientId]);
 
 /** @returns whether it existed */
-export const unassignIdentity = async (tx: Tx, id: string, audit: AuditEntry): Promise<boolean> =>
-  isUuid(id) && (await tx.query(SQL.identityUnassign, [id, jsonRows([audit])])).length > 0;
+export const unassignIdentity = (tx: Tx, id: string, audit: AuditEntry): Promise<boolean> =>
+  hasRow(tx, SQL.identityUnassign, [id, jsonRows([audit])]);
 
 export const managedWorkloads = (sql: Sql): ManagedWorkloads => ({
   issuers: ({ search, ...where }, part) => listPage<WorkloadIssuer, WorkloadIssuerSort>(sql, ISSUERS, { where, search }, part),
