@@ -1,7 +1,7 @@
 import { consentRoutes } from "./auth/consents.ts";
 import { forgotPasswordRoute, registerRoute, resendVerificationRoute, resetPasswordRoute, verifyRoute } from "./auth/register.ts";
 import { loginRoute, logoutRoute, upstreamLogoutRoute } from "./auth/sign-in.ts";
-import { cookiesOf, formGuard } from "./http/cookies.ts";
+import { cookiesOf } from "./http/cookies.ts";
 import type { Route } from "./http/routes.ts";
 import { authorizationFlow, authorizeRoutes } from "./oauth/authorize.ts";
 import type { PageKit } from "./pages/kit.ts";
@@ -14,11 +14,10 @@ export type WalletRoutes = (kit: PageKit) => readonly Route[];
 
 /** All routes for users: account endpoints, consents, authorization, and the hosted pages. */
 export function userRoutes({ wallets, ...ports }: UserPorts & { readonly wallets?: WalletRoutes | undefined }): readonly Route[] {
-  const cookies = cookiesOf(ports.issuer);
-  const guard = formGuard({ issuer: ports.issuer, cookies });
+  const cookies = cookiesOf(ports.issuer, ports.randomBytes);
   const flow = authorizationFlow(ports, cookies);
   const site = siteOf(ports.issuer, ports.brandings, wallets !== undefined);
-  const kit = { ports, cookies, guard, flow, site };
+  const kit = { ports, cookies, flow, site };
   return [
     registerRoute(ports),
     loginRoute(ports, cookies),

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -43,14 +44,14 @@ test("docs/privacy.md names every column that is about a user", () => {
 test("docs/privacy.md names every cookie with its lifetime", () => {
   const set: string[] = [];
   const ctx = { append: (_: string, cookie: string) => set.push(cookie) } as unknown as FrontContext;
-  const cookies = cookiesOf("http://localhost");
+  const cookies = cookiesOf("http://localhost", randomBytes);
   const sessionTtl = 123;
   cookies.startSession(ctx, "secret", sessionTtl);
   cookies.startVisitor(ctx, "secret");
   cookies.startPendingAction(ctx, "members", PENDING_ACTION_TTL);
   cookies.startDevice(ctx, "secret", DEVICE_TTL);
-  rememberChosen(ctx, "en", false);
-  rememberRequested(ctx, "en", false);
+  rememberChosen(ctx, "en", cookies);
+  rememberRequested(ctx, "en", cookies);
   const lifetimes = {
     [sessionTtl]: "`SESSION_TTL`",
     3600: "1 hour",

@@ -4,7 +4,7 @@ import Negotiator from "negotiator";
 import type { Caller } from "../../accounts/caller.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
 import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from "../../texts/languages.ts";
-import { cookieValues } from "./cookies.ts";
+import { type Cookies, cookieValues } from "./cookies.ts";
 import type { FrontContext } from "./routes.ts";
 
 /** The client's address, behind a trusted proxy as `forwardedAddress` says. */
@@ -83,17 +83,14 @@ export function requestedLanguage(uiLocales: string): Language | undefined {
 }
 
 /** Remembers the language that an application asks for, while its request waits. An unknown one changes nothing. */
-export function rememberRequested(ctx: FrontContext, uiLocales: string, secure: boolean): void {
+export function rememberRequested(ctx: FrontContext, uiLocales: string, cookies: Cookies): void {
   const language = requestedLanguage(uiLocales);
-  if (language !== undefined) remember(ctx, REQUESTED, language, secure);
+  if (language !== undefined) cookies.write(ctx, REQUESTED.name, language, REQUESTED.ttl);
 }
 
 /** Remembers the language that the user chose. @returns whether there is such a language */
-export function rememberChosen(ctx: FrontContext, name: string, secure: boolean): boolean {
+export function rememberChosen(ctx: FrontContext, name: string, cookies: Cookies): boolean {
   const language = languageNamed(name);
-  if (language !== undefined) remember(ctx, CHOSEN, language, secure);
+  if (language !== undefined) cookies.write(ctx, CHOSEN.name, language, CHOSEN.ttl);
   return language !== undefined;
 }
-
-const remember = (ctx: FrontContext, { name, ttl }: { readonly name: string; readonly ttl: number }, language: Language, secure: boolean) =>
-  ctx.append("Set-Cookie", `${name}=${language}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${ttl}${secure ? "; Secure" : ""}`);

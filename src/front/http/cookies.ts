@@ -2,10 +2,13 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Sessions, SignedIn } from "../../accounts/ports.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
-import { hashSecret } from "../../random.ts";
+import { hashSecret, newSecret, type RandomBytes } from "../../random.ts";
 import type { FrontContext } from "./routes.ts";
 
-/** The cookies of the service. The prefix `__Host-` keeps other hosts of the same domain from setting one (RFC 6265bis §4.1.3.2). */
+/**
+ * The cookies of the service, and what is derived from them. The prefix `__Host-` keeps other hosts of the same domain from setting one
+ * (RFC 6265bis §4.1.3.2).
+ */
 export type Cookies = ReturnType<typeof cookiesOf>;
 
 /** Seconds; longer than a request waits for a user who has to read a mail. */
@@ -17,34 +20,68 @@ const isSecure = (issuer: string): boolean => issuer.startsWith("https://");
 export const sessionCookie = (issuer: string): string => (isSecure(issuer) ? "__Host-countersign" : "countersign");
 
 /** @param issuer base URL; over https the cookies are `Secure` and have the prefix */
-export function cookiesOf(issuer: string) {
+export function cookiesOf(issuer: string, randomBytes: RandomBytes) {
+  const { origin } = new URL(issuer);
   const secure = isSecure(issuer);
   const session = sessionCookie(issuer);
   const [visitor, pendingAction, device] = [`${session}-visitor`, `${session}-pending`, `${session}-device`];
-  const write = (ctx: FrontContext, name: string, value: string, age: string) =>
-    ctx.append("Set-Cookie", `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${age}${secure ? "; Secure" : ""}`);
-  return {
+  const cookies = {
+    /** @param ttl seconds */
+    write: (ctx: FrontContext, name: string, value: string, ttl: number): void =>
+      ctx.append("Set-Cookie", `${name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${ttl}${secure ? "; Secure" : ""}`),
     /** The session's secret; undefined when two cookies have the name. */
     session: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, session),
     /** @param ttl seconds */
-    startSession: (ctx: FrontContext, secret: string, ttl: number): void => write(ctx, session, secret, `; Max-Age=${ttl}`),
-    endSession: (ctx: FrontContext): void => write(ctx, session, "", "; Max-Age=0"),
+    startSession: (ctx: FrontContext, secret: string, ttl: number): void => cookies.write(ctx, session, secret, ttl),
+    endSession: (ctx: FrontContext): void => cookies.write(ctx, session, "", 0),
     /** The secret that forms of this browser are bound to before a user signs in. */
     visitor: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, visitor),
     /** Sets the visitor's secret, or extends it by a day. */
-    startVisitor: (ctx: FrontContext, secret: string): void => write(ctx, visitor, secret, `; Max-Age=${VISITOR_TTL}`),
+    startVisitor: (ctx: FrontContext, secret: string): void => cookies.write(ctx, visitor, secret, VISITOR_TTL),
     /** The secret by which accounts know this browser after a sign-in (accounts/caller.ts). It signs no one in. */
     device: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, device),
     /** @param ttl seconds */
-    startDevice: (ctx: FrontContext, secret: string, ttl: number): void => write(ctx, device, secret, `; Max-Age=${ttl}`),
+    startDevice: (ctx: FrontContext, secret: string, ttl: number): void => cookies.write(ctx, device, secret, ttl),
     /** What this browser started before it waited for a mail. The browser can write it, so it proves nothing. */
     pendingAction: (ctx: FrontContext): Form | undefined => formIn(cookieValues(ctx.req.headers.cookie, pendingAction)),
     /** @param members form-encoded  @param ttl seconds */
-    startPendingAction: (ctx: FrontContext, members: string, ttl: number): void => write(ctx, pendingAction, members, `; Max-Age=${ttl}`),
+    startPendingAction: (ctx: FrontContext, members: string, ttl: number): void => cookies.write(ctx, pendingAction, members, ttl),
     endPendingAction(ctx: FrontContext): void {
-      if (cookieValues(ctx.req.headers.cookie, pendingAction).length > 0) write(ctx, pendingAction, "", "; Max-Age=0");
+      if (cookieValues(ctx.req.headers.cookie, pendingAction).length > 0) cookies.write(ctx, pendingAction, "", 0);
+    },
+    /**
+     * The secret that requests of this browser are bound to. A browser without one gets one; that of a browser in which a user has signed in is
+     * derived from a secret that it has since, so that concurrent requests get the same, as when several applications are opened at once.
+     */
+    browser(ctx: FrontContext): string {
+      const known = cookies.device(ctx) ?? cookies.session(ctx);
+      const secret = cookies.visitor(ctx) ?? (known === undefined ? newSecret(randomBytes) : csrfToken(known, "browser"));
+      cookies.startVisitor(ctx, secret);
+      return secret;
+    },
+    /**
+     * Whether a token was made for this browser and purpose. A link that another site made has none. The visitor's cookie outlives a sign-in and
+     * a sign-out in another tab, and so does the device's, to which forms of the account pages are bound. The previous release binds forms to
+     * the session's.
+     */
+    isToken: (ctx: FrontContext, presented: string | undefined, purpose: string): boolean =>
+      [cookies.visitor(ctx), cookies.device(ctx), cookies.session(ctx)].some(
+        (secret) => secret !== undefined && isCsrfToken(presented, secret, purpose),
+      ),
+    /** Refuses a form of another site, whatever token it has. @throws {Refusal} forbidden */
+    assertSameSite(ctx: FrontContext): void {
+      if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
+    },
+    /**
+     * Accepts only forms of this service's pages, by a token bound to browser and purpose and by the origin that the browser states.
+     * @throws {Refusal} forbidden
+     */
+    assertForm(ctx: FrontContext, form: Form, purpose: string): void {
+      cookies.assertSameSite(ctx);
+      if (!cookies.isToken(ctx, form.get(FORM_TOKEN), purpose)) throw new Refusal("forbidden", "form_token");
     },
   };
+  return cookies;
 }
 
 /** The members in the only cookie of its name; undefined for a malformed one. */
@@ -98,35 +135,8 @@ export async function readSession(secret: string | undefined, sessions: Sessions
   return secret === undefined ? undefined : sessions.byHash(hashSecret(secret));
 }
 
-/** Accepts only forms of this service's pages, by a token bound to browser and purpose and by the origin that the browser states. */
-export type FormGuard = ReturnType<typeof formGuard>;
-
 /** The hidden member in which a form carries its token. */
 export const FORM_TOKEN = "form_token";
-
-export function formGuard({ issuer, cookies }: { issuer: string; cookies: Cookies }) {
-  const origin = new URL(issuer).origin;
-  // The visitor's cookie outlives a sign-in and a sign-out in another tab, and so does the device's, to which forms of the account pages are
-  // bound. The previous release binds forms to the session's.
-  const isToken = (ctx: FrontContext, presented: string | undefined, purpose: string): boolean =>
-    [cookies.visitor(ctx), cookies.device(ctx), cookies.session(ctx)].some(
-      (secret) => secret !== undefined && isCsrfToken(presented, secret, purpose),
-    );
-  const assertSameSite = (ctx: FrontContext): void => {
-    if (isCrossSite(ctx, origin)) throw new Refusal("forbidden", "cross_site_form");
-  };
-  return {
-    /** Whatever token a form has. @throws {Refusal} forbidden */
-    assertSameSite,
-    /** Whether a token was made for this browser and purpose. A link that another site made has none. */
-    isToken,
-    /** @throws {Refusal} forbidden */
-    assert(ctx: FrontContext, form: Form, purpose: string): void {
-      assertSameSite(ctx);
-      if (!isToken(ctx, form.get(FORM_TOKEN), purpose)) throw new Refusal("forbidden", "form_token");
-    },
-  };
-}
 
 /**
  * Whether the browser states that the form came from another site. Under `Referrer-Policy: no-referrer` a browser sends `Origin: null` with

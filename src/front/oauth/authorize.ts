@@ -23,16 +23,7 @@ import { appRequestErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { openPushed, pushedOver } from "./client-requests.ts";
-import {
-  browserSecret,
-  newRequestId,
-  nextStep,
-  pendingQuery,
-  REQUEST_OVER,
-  settableAcr,
-  type storedRequest,
-  waitingHash,
-} from "./pending-request.ts";
+import { newRequestId, nextStep, pendingQuery, REQUEST_OVER, settableAcr, type storedRequest, waitingHash } from "./pending-request.ts";
 
 /** Seconds that a request waits for sign-in and consent. */
 export const PENDING_TTL = 600;
@@ -91,7 +82,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
   const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
   const deviceAnswer = (ctx: FrontContext, error?: string): string => {
     const outcome = error === undefined ? "approved" : error === "access_denied" ? "denied" : "failed";
-    return donePath({ ports, cookies, ctx }, `${issuer}/device/done`, outcome);
+    return donePath({ cookies, ctx }, `${issuer}/device/done`, outcome);
   };
   const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>) => {
     // A device has no redirect URI: it gets its answer at the token endpoint.
@@ -150,7 +141,7 @@ export function authorizationFlow(ports: UserPorts, cookies: Cookies): Authoriza
         redirect(ctx, request, { error: code, error_description: refusal?.detail.description });
       }
     },
-    async keep(ctx, { request, signedIn }, browser = browserSecret(ctx, cookies, randomBytes)) {
+    async keep(ctx, { request, signedIn }, browser = cookies.browser(ctx)) {
       const bound = boundOf(signedIn, ctx.state.address);
       await assertWithin(pendingRate, bound.holder);
       const id = newRequestId(cookies.session(ctx), randomBytes);
@@ -174,14 +165,14 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
     const query = queryText(ctx);
     const pushed = pushedReference(query);
-    const opened = pushed && (await openPushed(ctx, pushed, ports, cookies));
+    const opened = pushed && (await openPushed(ctx, pushed, ports.core, cookies));
     const { request, uiLocales } = opened ?? { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
     const valid = await flow.validate(ctx, request, signedIn, "ready");
     if (!valid) return;
     const step = nextStep(valid.authorization, signedIn, false, settableAcr(ports));
     if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn });
     if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description);
-    if (uiLocales !== undefined) rememberRequested(ctx, uiLocales, ports.issuer.startsWith("https:"));
+    if (uiLocales !== undefined) rememberRequested(ctx, uiLocales, cookies);
     const requestId = await flow.keep(ctx, valid, opened?.browser);
     sendRedirect(ctx, site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId }));
   });

@@ -7,7 +7,6 @@ import { type PushedReference, parseAuthorizationRequest, uiLocalesIn } from "..
 import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
 import { detailsRefused } from "../../protocol/grants.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
-import type { RandomBytes } from "../../random.ts";
 import { giveNonce, oauthErrorPrinter, sendJson, sentProof } from "../http/answers.ts";
 import { formBody, formText } from "../http/body.ts";
 import { type Cookies, csrfToken } from "../http/cookies.ts";
@@ -25,7 +24,7 @@ import {
   seconds,
 } from "../http/describe.ts";
 import { type FrontContext, queryText, type Route } from "../http/routes.ts";
-import { browserSecret, expired } from "./pending-request.ts";
+import { expired } from "./pending-request.ts";
 
 /** What the endpoints take whose requests are stored before a user sees them. `limiter`: of the requests of one address. */
 export interface LimitedEndpointOptions {
@@ -74,15 +73,13 @@ export const pushRoute = ({ core, issuer, limiter }: LimitedEndpointOptions): Ro
   },
 });
 
-type Opening = { readonly core: TokenCore; readonly randomBytes: RandomBytes };
-
 /**
  * Opens a pushed request, which this browser then keeps.
  * @returns also the languages that it asks for, and the secret of the browser that it is bound to
  * @throws {Refusal} invalid_request when it cannot be opened here
  */
-export async function openPushed(ctx: FrontContext, pushed: PushedReference, { core, randomBytes }: Opening, cookies: Cookies) {
-  const browser = browserSecret(ctx, cookies, randomBytes);
+export async function openPushed(ctx: FrontContext, pushed: PushedReference, core: TokenCore, cookies: Cookies) {
+  const browser = cookies.browser(ctx);
   try {
     const opening = { ...pushed, browser: csrfToken(browser, "pushed request") };
     const { request, uiLocales } = await core.openPushedRequest(opening, { signal: ctx.state.signal });

@@ -48,17 +48,6 @@ export const newRequestId = (session: string | undefined, randomBytes: RandomByt
 /** The key of a pending request: its id and the secret of the browser that started it. */
 export const waitingHash = (requestId: string, browser: string): SecretHash => hashSecret(`${requestId} ${browser}`);
 
-/**
- * The secret that requests of this browser are bound to. A browser without one gets one; that of a browser in which a user has signed in is
- * derived from a secret that it has since, so that concurrent requests get the same, as when several applications are opened at once.
- */
-export function browserSecret(ctx: FrontContext, cookies: Cookies, randomBytes: RandomBytes): string {
-  const known = cookies.device(ctx) ?? cookies.session(ctx);
-  const secret = cookies.visitor(ctx) ?? (known === undefined ? newSecret(randomBytes) : csrfToken(known, "browser"));
-  cookies.startVisitor(ctx, secret);
-  return secret;
-}
-
 /** A request that waits in this browser. `browser` is the secret of the browser that started it. */
 export type WaitingRequest = PendingRequest & { readonly requestId: string; readonly browser: string };
 

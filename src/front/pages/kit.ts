@@ -13,11 +13,10 @@ import { DONE_MEMBER, donePurpose } from "../done.ts";
 import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { callerOf } from "../http/caller.ts";
-import { type Cookies, csrfToken, type FormGuard, readSession } from "../http/cookies.ts";
+import { type Cookies, csrfToken, readSession } from "../http/cookies.ts";
 import { pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
 import {
-  browserSecret,
   hasSignedInSince,
   nextStep,
   settableAcr,
@@ -37,7 +36,6 @@ import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.t
 export interface PageKit {
   readonly ports: UserPorts;
   readonly cookies: Cookies;
-  readonly guard: FormGuard;
   readonly flow: AuthorizationFlow;
   readonly site: Site;
 }
@@ -64,22 +62,21 @@ export const queryMember = (visit: Visit, name: string): string | undefined =>
   queryText(visit.ctx) === "" ? undefined : queryForm(visit).get(name);
 
 /** The form that was sent. @param purpose of its token  @throws {Refusal} forbidden for a form of another site or browser */
-export async function formFor({ guard, ctx }: Visit, purpose: string | ((form: Form) => string)): Promise<Form> {
+export async function formFor({ cookies, ctx }: Visit, purpose: string | ((form: Form) => string)): Promise<Form> {
   const form = await formBody(ctx);
-  guard.assert(ctx, form, typeof purpose === "string" ? purpose : purpose(form));
+  cookies.assertForm(ctx, form, typeof purpose === "string" ? purpose : purpose(form));
   return form;
 }
 
 /** The token of a form of this browser, also of a signed-in user: the session may be replaced until the form is sent, as by a sign-in in another tab. */
-export const browserToken = ({ cookies, ports, ctx }: Visit, purpose: string): string =>
-  csrfToken(browserSecret(ctx, cookies, ports.randomBytes), purpose);
+export const browserToken = ({ cookies, ctx }: Visit, purpose: string): string => csrfToken(cookies.browser(ctx), purpose);
 
 /** What was just done in this browser; undefined without a right token, as in a link of another site. @throws {Refusal} invalid_request */
 export function doneOf(visit: Visit): string | undefined {
   const member = queryMember(visit, DONE_MEMBER);
   if (member === undefined) return undefined;
   const [done = "", token] = member.split(".");
-  return visit.guard.isToken(visit.ctx, token, donePurpose(done)) ? done : undefined;
+  return visit.cookies.isToken(visit.ctx, token, donePurpose(done)) ? done : undefined;
 }
 
 /** The session of the browser. What follows names its user, and has the branding of their realm and the links that their role gives. */
@@ -131,8 +128,8 @@ const accountPurpose = ({ id }: Pick<User, "id">): string => `account ${id}`;
  * The token of every form of the account pages. It is the user's in this browser, so that the form counts after they have signed in again, as
  * for a fresh proof in another tab, and never for another user.
  */
-export function accountToken({ cookies, ports, ctx }: Visit, user: Pick<User, "id">): string {
-  return csrfToken(cookies.device(ctx) ?? browserSecret(ctx, cookies, ports.randomBytes), accountPurpose(user));
+export function accountToken({ cookies, ctx }: Visit, user: Pick<User, "id">): string {
+  return csrfToken(cookies.device(ctx) ?? cookies.browser(ctx), accountPurpose(user));
 }
 
 /** GET of an account page; a user who is not signed in is redirected to sign in, and returns. */
@@ -165,11 +162,11 @@ export async function goneAfter(ending: Promise<void>): Promise<void> {
  * @throws {Refusal} forbidden, also for the form of another user of this browser, and for a browser that keeps no cookies
  */
 export async function senderOfForm(visit: Visit, form: Form): Promise<SignedIn | undefined> {
-  const { guard, cookies, ctx } = visit;
-  guard.assertSameSite(ctx);
+  const { cookies, ctx } = visit;
+  cookies.assertSameSite(ctx);
   const signedIn = await signedInTo(visit);
   const hasOutlived = signedIn === undefined && (cookies.session(ctx) ?? cookies.device(ctx)) !== undefined;
-  if (!hasOutlived) guard.assert(ctx, form, signedIn ? accountPurpose(signedIn.user) : "");
+  if (!hasOutlived) cookies.assertForm(ctx, form, signedIn ? accountPurpose(signedIn.user) : "");
   return signedIn;
 }
 

@@ -43,7 +43,7 @@ export const answerOf =
       const here = kit.site.path(pathText(ctx)) + (kept.size > 0 ? `?${kept}` : "");
       ctx.state.sameInLanguage = `${here}${kept.size > 0 ? "&" : "?"}${LANGUAGE_MEMBER}=`;
       const chosen = query.get(LANGUAGE_MEMBER);
-      if (chosen !== null && rememberChosen(ctx, chosen, kit.ports.issuer.startsWith("https:"))) return sendRedirect(ctx, here);
+      if (chosen !== null && rememberChosen(ctx, chosen, kit.cookies)) return sendRedirect(ctx, here);
     }
     return page(askedOf(kit, ctx));
   };

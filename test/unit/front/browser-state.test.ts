@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { cookiesOf, csrfToken, FORM_TOKEN, formGuard, isCrossSite } from "../../../src/front/http/cookies.ts";
+import { cookiesOf, csrfToken, FORM_TOKEN, isCrossSite } from "../../../src/front/http/cookies.ts";
 import type { FrontContext } from "../../../src/front/http/routes.ts";
 import { parseForm } from "../../../src/protocol/form.ts";
 import { newSecret } from "../../../src/random.ts";
@@ -16,7 +16,7 @@ function contextWith(headers: Record<string, string>) {
 }
 
 describe("cookies", () => {
-  const cookies = cookiesOf(ISSUER);
+  const cookies = cookiesOf(ISSUER, randomBytes);
 
   test("are host-only, HttpOnly, SameSite=Lax and Secure over https", () => {
     const { ctx, set } = contextWith({});
@@ -32,7 +32,7 @@ describe("cookies", () => {
 
   test("have neither prefix nor Secure on a plain-http loopback host", () => {
     const { ctx, set } = contextWith({});
-    cookiesOf("http://localhost:3000").startSession(ctx, secret, 60);
+    cookiesOf("http://localhost:3000", randomBytes).startSession(ctx, secret, 60);
     expect(set).toEqual([`countersign=${secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age=60`]);
   });
 
@@ -68,12 +68,12 @@ describe("cookies", () => {
 });
 
 describe("CSRF protection of forms", () => {
-  const guard = formGuard({ issuer: ISSUER, cookies: cookiesOf(ISSUER) });
+  const cookies = cookiesOf(ISSUER, randomBytes);
   const origin = { origin: ISSUER };
   const session = `__Host-countersign=${secret}`;
   const visitor = `__Host-countersign-visitor=${other}`;
   const assert = (headers: Record<string, string>, token: string | undefined, purpose = "account") =>
-    guard.assert(contextWith(headers).ctx, parseForm(token === undefined ? "" : `${FORM_TOKEN}=${token}`), purpose);
+    cookies.assertForm(contextWith(headers).ctx, parseForm(token === undefined ? "" : `${FORM_TOKEN}=${token}`), purpose);
 
   test("accepts a token of the session, the visitor or the device", () => {
     const device = "d".repeat(43);

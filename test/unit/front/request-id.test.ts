@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Cookies } from "../../../src/front/http/cookies.ts";
+import { cookiesOf } from "../../../src/front/http/cookies.ts";
 import type { FrontContext } from "../../../src/front/http/routes.ts";
-import { browserSecret, hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/oauth/pending-request.ts";
+import { hasSignedInSince, newRequestId, waitingHash } from "../../../src/front/oauth/pending-request.ts";
 import { newSecret } from "../../../src/random.ts";
 
 const before = newSecret(randomBytes);
@@ -38,9 +38,11 @@ test("a user has signed in since the request if the session differs and is not o
 /** The secret that a browser with these cookies is bound to, and the visitor cookie that it gets. */
 function secretOf({ session, visitor, device }: { readonly session?: string; readonly visitor?: string; readonly device?: string }) {
   const given: string[] = [];
-  const startVisitor = (_: FrontContext, secret: string) => given.push(secret);
-  const cookies = { session: () => session, visitor: () => visitor, device: () => device, startVisitor };
-  return { secret: browserSecret({} as FrontContext, cookies as unknown as Cookies, randomBytes), given };
+  const sent = Object.entries({ "": session, "-visitor": visitor, "-device": device }).filter(([, value]) => value !== undefined);
+  const cookie = sent.map(([name, value]) => `countersign${name}=${value}`).join("; ");
+  const append = (_: string, line: string) => given.push(/^countersign-visitor=([^;]+)/.exec(line)?.[1] ?? "");
+  const ctx = { req: { headers: { cookie } }, append } as unknown as FrontContext;
+  return { secret: cookiesOf("http://localhost", randomBytes).browser(ctx), given };
 }
 
 test("a browser keeps its secret with a renewed cookie; a new one is derived from what the browser has since a sign-in", () => {

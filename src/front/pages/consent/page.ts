@@ -120,7 +120,7 @@ async function deny({ ports, flow, cookies, ctx }: Visit, decided: PendingDecisi
   const { authorization, signedIn, request, open } = decided;
   const { client, scopes, resources } = authorization;
   const { clientId = "", deviceRequest, pushedRequest: requestUri } = request;
-  if (requestUri !== undefined) await openPushed(ctx, { clientId, requestUri }, ports, cookies);
+  if (requestUri !== undefined) await openPushed(ctx, { clientId, requestUri }, ports.core, cookies);
   if (deviceRequest !== undefined && !(await denyDevice({ ports, ctx }, deviceRequest)))
     return flow.refuse(ctx, request, "server_error", "The device request was approved before.");
   if (!open.again)

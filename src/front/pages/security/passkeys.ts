@@ -5,7 +5,6 @@ import type { Form } from "../../../protocol/form.ts";
 import { donePath } from "../../done.ts";
 import { sendJson, sendRedirect } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
-import { browserSecret } from "../../oauth/pending-request.ts";
 import { isFresh, provedForm } from "../fresh-proof.ts";
 import { accountForm, destinationOf, failedForm, goneAfter, returnToOf, type Visit } from "../kit.ts";
 import { showSetUp } from "../set-up/page.ts";
@@ -43,7 +42,7 @@ export const newPasskeyOptions = accountForm(async (visit, _form, signedIn) => {
   const { ports, cookies } = visit;
   if (ports.relyingParty === undefined) throw new Refusal("not_found", "passkeys_unavailable");
   if (!isFresh(signedIn)) throw new Refusal("forbidden", "proof_too_old");
-  const browser = browserSecret(visit.ctx, cookies, ports.randomBytes);
+  const browser = cookies.browser(visit.ctx);
   sendJson(visit.ctx, await passkeyCreationOptions(signedIn.user, ports.relyingParty, browser, ports));
 });
 
@@ -51,7 +50,7 @@ export const newPasskeyOptions = accountForm(async (visit, _form, signedIn) => {
 export const newPasskeyPage = factorForm(
   (visit, returnTo) => afterFactor(visit.site, returnTo, donePath(visit, SECURITY, "passkey")),
   async (visit, form, signedIn) => {
-    const proof = { response: form.get("response") ?? "", browser: browserSecret(visit.ctx, visit.cookies, visit.ports.randomBytes) };
+    const proof = { response: form.get("response") ?? "", browser: visit.cookies.browser(visit.ctx) };
     await addPasskey(signedIn, form.get("name") ?? "", proof, visit.ports, callerOf(visit.ctx));
   },
 );

@@ -20,7 +20,7 @@ import { completeArrival } from "../../../upstream/sign-in.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendJson, sendRedirect } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
-import { browserSecret, expired, waitingRequest } from "../../oauth/pending-request.ts";
+import { expired, waitingRequest } from "../../oauth/pending-request.ts";
 import { isFresh, lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
 import {
   beginPendingAction,
@@ -146,7 +146,7 @@ export const signInPage: FormHandlers = {
 
 /** POST /login/passkey: the answer of a browser to a challenge. */
 export const passkeySignInPage = signInForm((visit, form) => {
-  const browser = browserSecret(visit.ctx, visit.cookies, visit.ports.randomBytes);
+  const browser = visit.cookies.browser(visit.ctx);
   const proof = { response: form.get("response") ?? "", browser };
   return signInByPasskey(proof, visit.ports, browserCaller(visit));
 });
@@ -156,7 +156,7 @@ export const passkeyOptionsPage = async (visit: Visit) => {
   const { ports, cookies, ctx } = visit;
   await formFor(visit, purposeOf);
   if (ports.relyingParty === undefined) throw new Refusal("not_found", "passkeys_unavailable");
-  const browser = browserSecret(ctx, cookies, ports.randomBytes);
+  const browser = cookies.browser(ctx);
   sendJson(ctx, await passkeyOptions(ports.relyingParty, browser, ports, callerOf(ctx)));
 };
 
@@ -177,7 +177,7 @@ const pathOf = (site: Site, step: string, returnTo: ReturnTo): string => site.pa
 /** Lets a sign-in wait in this browser for the second factor. @returns the path that asks for it */
 export async function beginSecondFactor(visit: Visit, half: HalfSignedIn, returnTo: ReturnTo): Promise<string> {
   const { challenges, randomBytes } = visit.ports;
-  const [step, browser] = [newSecret(randomBytes), browserSecret(visit.ctx, visit.cookies, randomBytes)];
+  const [step, browser] = [newSecret(randomBytes), visit.cookies.browser(visit.ctx)];
   const bound = { holder: `user ${half.userId}`, limit: WAITING };
   await challenges.put(stepHash(step, browser), "second_factor", half, CHALLENGE_TTL, bound);
   return pathOf(visit.site, step, returnTo);
@@ -215,7 +215,7 @@ async function waitingFor(visit: Visit, step: string): Promise<Waiting | undefin
     const signedIn = await signedInTo(visit);
     return signedIn && lacksCodeOnly(signedIn) ? { signedIn } : undefined;
   }
-  const key = stepHash(step, browserSecret(ctx, cookies, ports.randomBytes));
+  const key = stepHash(step, cookies.browser(ctx));
   const found = await ports.challenges.byId(key, "second_factor");
   return found?.userId == null ? undefined : { key, half: { ...found, userId: found.userId } };
 }

@@ -6,7 +6,7 @@ import { type Connection, connectionUnknown, isTrustedFor, type OfferedConnectio
 import type { SignInSecrets } from "../../../upstream/ports.ts";
 import { csrfToken } from "../../http/cookies.ts";
 import { boundOf, PENDING_TTL } from "../../oauth/authorize.ts";
-import { browserSecret, expired, storedRequest, waitingHash, waitingRequest } from "../../oauth/pending-request.ts";
+import { expired, storedRequest, waitingHash, waitingRequest } from "../../oauth/pending-request.ts";
 import { PENDING_ACTION_TTL, returnToOf, type Visit } from "../kit.ts";
 import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 
@@ -49,7 +49,7 @@ const secretsOf = (state: string, browser: string): SignInSecrets => ({
 export async function beginDetour({ ports, cookies, ctx }: Visit, signedIn: SignedIn | undefined, detour: Detour): Promise<SignInSecrets> {
   const bound = boundOf(signedIn, ctx.state.address);
   await assertWithin(ports.pendingRate, bound.holder);
-  const browser = browserSecret(ctx, cookies, ports.randomBytes);
+  const browser = cookies.browser(ctx);
   const state = newSecret(ports.randomBytes);
   const { connectionId, returnTo, linkFor, again } = detour;
   const members = [["connection", connectionId]];
