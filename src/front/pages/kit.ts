@@ -12,7 +12,6 @@ import { newSecret } from "../../random.ts";
 import { DONE_MEMBER, donePurpose } from "../done.ts";
 import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
-import { callerOf } from "../http/caller.ts";
 import { type Cookies, csrfToken, readSession } from "../http/cookies.ts";
 import { pathText, queryText } from "../http/routes.ts";
 import type { AuthorizationFlow } from "../oauth/authorize.ts";
@@ -41,7 +40,7 @@ export interface PageKit {
 }
 
 /** One request to a page, with the language of its answer. */
-export type Visit = PageKit & Asked;
+export type Visit = PageKit & Asked & { readonly caller: Caller };
 
 export type PageHandler<Of extends Visit = Visit> = (visit: Of) => Promise<void> | void;
 
@@ -213,8 +212,8 @@ export function returnToOf(site: Site, members: Pick<Form, "get">): ReturnTo {
 }
 
 /** The caller in a browser that may be known. */
-export const browserCaller = ({ cookies, ctx }: Visit): Caller => ({
-  ...callerOf(ctx),
+export const browserCaller = ({ cookies, ctx, caller }: Visit): Caller => ({
+  ...caller,
   device: cookies.device(ctx),
   session: cookies.session(ctx),
 });

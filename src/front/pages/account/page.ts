@@ -6,7 +6,6 @@ import type { Form } from "../../../protocol/form.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendJson } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, failedForm, goneAfter } from "../kit.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { showAccount } from "./view.ts";
@@ -66,7 +65,7 @@ export const dataPage = accountPageHandler(async (visit, { signedIn: { user } })
 /** POST /account/profile: first and last name. */
 export const profilePage = accountForm(
   async (visit, form, { user }) => {
-    await rename(user, assertShape(NameBody, typedName(form)), visit.ports.users, callerOf(visit.ctx));
+    await rename(user, assertShape(NameBody, typedName(form)), visit.ports.users, visit.caller);
     return donePath(visit, ACCOUNT_START, "named");
   },
   (visit, { user }, error, form) =>
@@ -77,7 +76,7 @@ const typedName = (form: Form) => ({ firstName: form.get("firstName") ?? "", las
 
 /** POST /account/revoke: removes a consent. */
 export const revokePage = accountForm(async (visit, form, { user }) => {
-  await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, visit.ports.consents, callerOf(visit.ctx)));
+  await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, visit.ports.consents, visit.caller));
   return donePath(visit, ACCOUNT_START, "revoked");
 });
 
@@ -85,7 +84,7 @@ export const revokePage = accountForm(async (visit, form, { user }) => {
 export const resendOwnPage = accountForm(
   async (visit, _form, { user }) => {
     if (user.emailVerified) return "/account"; // confirmed since the page was shown
-    await resendVerification(user.email, visit.ports, callerOf(visit.ctx));
+    await resendVerification(user.email, visit.ports, visit.caller);
     return donePath(visit, ACCOUNT_START, "resent");
   },
   (visit, { user }, error) => showAccount(visit, user, failedForm(visit, error, [])),

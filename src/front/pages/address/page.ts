@@ -13,7 +13,6 @@ import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import {
   accountForm,
@@ -49,7 +48,7 @@ export const addressPage = provedFormPage(
   },
   async (visit, form, signedIn) => {
     const { email } = assertShape(EmailBody, { email: form.get("email") ?? "" });
-    await requestAddressChange(signedIn, email, visit.ports, callerOf(visit.ctx));
+    await requestAddressChange(signedIn, email, visit.ports, visit.caller);
     return donePath(visit, ACCOUNT_START, "addressSent");
   },
 );
@@ -105,7 +104,7 @@ export const confirmAddressPage: FormHandlers = {
   },
   POST: accountForm(
     async (visit, form, signedIn) => {
-      await confirmAddressChange(form.get("token") ?? "", signedIn, visit.ports, callerOf(visit.ctx));
+      await confirmAddressChange(form.get("token") ?? "", signedIn, visit.ports, visit.caller);
       return donePath(visit, ACCOUNT_START, "address");
     },
     (visit, { user }, error, form) => showConfirm(visit, user, form.get("token") ?? "", failedForm(visit, error, [])),
@@ -137,7 +136,7 @@ export const stopAddressPage: FormHandlers = {
     const form = await formFor(visit, STOP);
     const link = form.get("token") ?? "";
     try {
-      await stopAddressChange(link, ports, callerOf(ctx));
+      await stopAddressChange(link, ports, visit.caller);
     } catch (error) {
       if (!isRefusal(error) || error.code !== "conflict") return showStop(visit, link, failedForm(visit, error, []));
       // The former address has another account now.

@@ -11,7 +11,6 @@ import { MAX_ACTORS, type NamedTarget } from "../../../clients/client.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { type Language, shownList, type Texts } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
-import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, sendAccountPage } from "../views/cards.ts";
 import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part } from "../views/layout.ts";
@@ -67,18 +66,18 @@ export const endAgentPage = stopForm(async (visit, form, user) => {
     agent === undefined
       ? ({ kind: "delegation", id: form.get("delegation") ?? "" } as const)
       : ({ kind: "agent", clientId: agent } as const);
-  await cutOwnDelegations(what, user.id, visit.ports, callerOf(visit.ctx));
+  await cutOwnDelegations(what, user.id, visit.ports, visit.caller);
   return "ended";
 });
 
 export const pauseAgentPage = stopForm(async (visit, form, user) => {
-  await pauseForUser(form.get("agent") ?? "", user.id, visit.ports, callerOf(visit.ctx));
+  await pauseForUser(form.get("agent") ?? "", user.id, visit.ports, visit.caller);
   return "paused";
 });
 
 export const resumeAgentPage = accountForm(async (visit, form, { user }) => {
   const agent = form.get("agent") ?? "";
-  await resumeForUser(agent, user.id, visit.ports, callerOf(visit.ctx));
+  await resumeForUser(agent, user.id, visit.ports, visit.caller);
   const { items } = await visit.ports.agentPauses.list({ kind: "user", userId: user.id }, { agent }, { limit: 1 });
   return donePath(visit, PATH, items.length === 0 ? "resumed" : "stillPaused");
 });

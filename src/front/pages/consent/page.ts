@@ -4,7 +4,6 @@ import type { SignedIn } from "../../../accounts/ports.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import type { ValidRequest } from "../../oauth/authorize.ts";
 import { openPushed } from "../../oauth/client-requests.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
@@ -104,19 +103,19 @@ async function show(visit: Visit, pending: PendingDecision): Promise<void> {
   sendPage(visit, consentView(visit, page));
 }
 
-async function approve({ ports, flow, ctx }: Visit, decided: PendingDecision): Promise<void> {
+async function approve({ ports, flow, ctx, caller }: Visit, decided: PendingDecision): Promise<void> {
   const { authorization, signedIn, open } = decided;
   const { clientId = "", name = clientId } = authorization.client ?? {};
   const { scopes, resources, newScopes, newResources } = authorization;
   const asked = { userId: signedIn.user.id, clientId, scopes, resources };
   // After the first of two clicks the consent is already stored, unless that click is still being handled.
   if (!open.again || newScopes.length + newResources.length > 0)
-    await giveConsent({ ...asked, clientName: name, sessionId: signedIn.session.id }, ports, callerOf(ctx));
+    await giveConsent({ ...asked, clientName: name, sessionId: signedIn.session.id }, ports, caller);
   await flow.issue(ctx, decided, decisionSecret(open, signedIn.user.id));
 }
 
 /** @throws {Refusal} invalid_request where a pushed request has led to a code, as in another tab */
-async function deny({ ports, flow, cookies, ctx }: Visit, decided: PendingDecision): Promise<void> {
+async function deny({ ports, flow, cookies, ctx, caller }: Visit, decided: PendingDecision): Promise<void> {
   const { authorization, signedIn, request, open } = decided;
   const { client, scopes, resources } = authorization;
   const { clientId = "", deviceRequest, pushedRequest: requestUri } = request;
@@ -124,7 +123,7 @@ async function deny({ ports, flow, cookies, ctx }: Visit, decided: PendingDecisi
   if (deviceRequest !== undefined && !(await denyDevice({ ports, ctx }, deviceRequest)))
     return flow.refuse(ctx, request, "server_error", "The device request was approved before.");
   if (!open.again)
-    await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, callerOf(ctx));
+    await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, caller);
   flow.refuse(ctx, request, "access_denied", "The user denied the request.");
 }
 

@@ -2,7 +2,6 @@ import { closeAccount } from "../../../accounts/account.ts";
 import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken, doneOf, signedInTo, type Visit } from "../kit.ts";
 import { sendAccountPage, sendNotice, wideLink } from "../views/cards.ts";
@@ -41,7 +40,7 @@ ${hidden(accountToken(visit, user))}
     sendAccountPage(visit, { path: "/account/delete", title: texts.title, faults }, content, status);
   },
   async (visit, _form, signedIn) => {
-    await closeAccount(signedIn, visit.ports, callerOf(visit.ctx));
+    await closeAccount(signedIn, visit.ports, visit.caller);
     visit.cookies.endSession(visit.ctx);
     return donePath(visit, "/account/deleted", DELETED);
   },

@@ -4,7 +4,6 @@ import { isRefusal, Refusal } from "../../../errors.ts";
 import { parseUserCode } from "../../../protocol/user-code.ts";
 import { hashSecret } from "../../../random.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { browserToken, doneOf, type FormHandlers, failedForm, formFor, queryMember, signedInTo, type Visit } from "../kit.ts";
 import { sendForm, sendNotice } from "../views/cards.ts";
 import { type FailedForm, hidden } from "../views/layout.ts";
@@ -34,7 +33,7 @@ export const devicePage: FormHandlers = {
     const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
     try {
       const entered = `${assertUserCode(parseUserCode(userCode))} ${cookies.browser(ctx)}`;
-      const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, callerOf(ctx), entered, find);
+      const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, visit.caller, entered, find);
       const requestId = await visit.flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(visit) });
       sendRedirect(ctx, visit.site.path("/consent", { requestId }));
     } catch (error) {

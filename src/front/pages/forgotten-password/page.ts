@@ -2,7 +2,6 @@ import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../..
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import {
   beginPendingAction,
   browserCaller,
@@ -108,7 +107,7 @@ export const resetPage: FormHandlers = {
     const link = form.get("token") ?? "";
     try {
       const { token, password } = assertShape(ResetBody, { token: link, password: form.get("password") ?? "" });
-      await rememberBrowser(visit, await resetPassword(token, password, visit.ports, callerOf(ctx)));
+      await rememberBrowser(visit, await resetPassword(token, password, visit.ports, visit.caller));
     } catch (error) {
       return showReset(visit, link, failedForm(visit, error, ["password"]));
     }

@@ -4,7 +4,6 @@ import { isRefusal, type RefusalCode } from "../../../errors.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import {
   browserCaller,
   browserToken,
@@ -72,7 +71,7 @@ export const invitationPage = (path: Path): FormHandlers => ({
     const [link, email, password] = [form.get("token") ?? "", form.get("email") ?? "", form.get("password") ?? ""];
     try {
       const { token, ...newcomer } = assertShape(InvitationBody, { token: link, email, password });
-      const user = await acceptInvitation(token, newcomer, ports, callerOf(ctx));
+      const user = await acceptInvitation(token, newcomer, ports, visit.caller);
       const session = await signInNewcomer({ user, generation: 0 }, "invitation", ports, browserCaller(visit));
       await startBrowserSession(visit, session);
     } catch (error) {

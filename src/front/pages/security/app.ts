@@ -15,7 +15,6 @@ import { isAsStrong, TWO_FACTOR_ACR } from "../../../protocol/authentication-con
 import type { Form } from "../../../protocol/form.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { provedForm, provedFormPage } from "../fresh-proof.ts";
 import { accountToken, browserCaller, goneAfter, queryForm, returnToOf, SET_UP, startBrowserSession, type Visit } from "../kit.ts";
 import { sendAccountPage, wideLink } from "../views/cards.ts";
@@ -87,8 +86,8 @@ async function raise(visit: Visit, { user, session }: SignedIn): Promise<void> {
 
 /** GET /account/security/app shows the code to scan; POST takes the first code of the app, and shows the recovery codes. */
 export const appPage = provedFormPage([CODE_FIELD], show, async (visit, form, signedIn) => {
-  const { ctx, site } = visit;
-  const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", visit.ports, callerOf(ctx));
+  const { site } = visit;
+  const codes = await confirmApp(signedIn, form.get(CODE_FIELD) ?? "", visit.ports, visit.caller);
   await raise(visit, signedIn);
   sendCodes(visit, codes, afterFactor(site, returnToOf(site, form), SECURITY));
   return undefined;
@@ -96,13 +95,13 @@ export const appPage = provedFormPage([CODE_FIELD], show, async (visit, form, si
 
 /** POST /account/security/app/codes: new recovery codes, shown once. */
 export const renewCodesPage = provedForm(async (visit, _form, signedIn) => {
-  sendCodes(visit, await renewRecoveryCodes(signedIn, visit.ports, callerOf(visit.ctx)));
+  sendCodes(visit, await renewRecoveryCodes(signedIn, visit.ports, visit.caller));
   return undefined;
 }, showGone("appGone"));
 
 export const removeAppPage = factorForm(
   (visit) => visit.site.path(donePath(visit, SECURITY, "appRemoved")),
-  (visit, _form, signedIn) => goneAfter(removeApp(signedIn, visit.ports, callerOf(visit.ctx))),
+  (visit, _form, signedIn) => goneAfter(removeApp(signedIn, visit.ports, visit.caller)),
 );
 
 /** The only page that shows recovery codes. @param next the path of the page after it; undefined for codes that replace others */

@@ -6,7 +6,6 @@ import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { accountForm, accountPageHandler, accountToken, type FormRefused, goneAfter, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, passkeyForm, passkeyHead, sendAccountPage } from "../views/cards.ts";
 import { buttonForm, type FailedForm, faultSummary, field, hidden, html, type Markup, moment, type Part } from "../views/layout.ts";
@@ -57,13 +56,13 @@ export const securityPage = accountPageHandler((visit, { signedIn, done }) =>
 
 /** POST /account/security/sessions/end: signs out one session elsewhere. */
 export const endSessionPage = accountForm(async (visit, form, { user }) => {
-  await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, visit.ports.sessions, callerOf(visit.ctx)));
+  await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, visit.ports.sessions, visit.caller));
   return donePath(visit, "/account/security", "session");
 });
 
 /** POST /account/security/sessions/end-others: signs out every session but this one. */
 export const endOtherSessionsPage = accountForm(async (visit, _form, { user, session }) => {
-  await signOutOthers(session.id, user.id, visit.ports.sessions, callerOf(visit.ctx));
+  await signOutOthers(session.id, user.id, visit.ports.sessions, visit.caller);
   return donePath(visit, "/account/security", "others");
 });
 

@@ -4,7 +4,6 @@ import { Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { donePath } from "../../done.ts";
 import { sendJson, sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { isFresh, provedForm } from "../fresh-proof.ts";
 import { accountForm, destinationOf, failedForm, goneAfter, returnToOf, type Visit } from "../kit.ts";
 import { showSetUp } from "../set-up/page.ts";
@@ -51,16 +50,16 @@ export const newPasskeyPage = factorForm(
   (visit, returnTo) => afterFactor(visit.site, returnTo, donePath(visit, SECURITY, "passkey")),
   async (visit, form, signedIn) => {
     const proof = { response: form.get("response") ?? "", browser: visit.cookies.browser(visit.ctx) };
-    await addPasskey(signedIn, form.get("name") ?? "", proof, visit.ports, callerOf(visit.ctx));
+    await addPasskey(signedIn, form.get("name") ?? "", proof, visit.ports, visit.caller);
   },
 );
 
 export const renamePasskeyPage = accountForm(async (visit, form, { user }) => {
-  await renamePasskey(form.get("passkey") ?? "", user, form.get("name") ?? "", visit.ports, callerOf(visit.ctx));
+  await renamePasskey(form.get("passkey") ?? "", user, form.get("name") ?? "", visit.ports, visit.caller);
   return donePath(visit, SECURITY, "renamed");
 }, showGone("passkeyGone"));
 
 export const removePasskeyPage = factorForm(
   (visit) => visit.site.path(donePath(visit, SECURITY, "removed")),
-  (visit, form, signedIn) => goneAfter(removePasskey(form.get("passkey") ?? "", signedIn, visit.ports, callerOf(visit.ctx))),
+  (visit, form, signedIn) => goneAfter(removePasskey(form.get("passkey") ?? "", signedIn, visit.ports, visit.caller)),
 );

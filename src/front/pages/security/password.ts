@@ -1,7 +1,6 @@
 import { changePassword } from "../../../accounts/password-change.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
-import { callerOf } from "../../http/caller.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken } from "../kit.ts";
 import { sendAccountPage } from "../views/cards.ts";
@@ -29,7 +28,7 @@ ${field(language, faults, { name: "password", label: words.newPassword, type: "p
   async (visit, form, { user }) => {
     const { cookies, ports } = visit;
     const { password } = assertShape(PasswordBody, { password: form.get("password") ?? "" });
-    const secret = await changePassword(user, password, cookies.session(visit.ctx) ?? "", ports, callerOf(visit.ctx));
+    const secret = await changePassword(user, password, cookies.session(visit.ctx) ?? "", ports, visit.caller);
     cookies.startSession(visit.ctx, secret, ports.sessionTtl);
     return donePath(visit, "/account/security", "password");
   },

@@ -19,7 +19,6 @@ import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
 import { completeArrival } from "../../../upstream/sign-in.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendJson, sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { expired, waitingRequest } from "../../oauth/pending-request.ts";
 import { isFresh, lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
 import {
@@ -157,7 +156,7 @@ export const passkeyOptionsPage = async (visit: Visit) => {
   await formFor(visit, purposeOf);
   if (ports.relyingParty === undefined) throw new Refusal("not_found", "passkeys_unavailable");
   const browser = cookies.browser(ctx);
-  sendJson(ctx, await passkeyOptions(ports.relyingParty, browser, ports, callerOf(ctx)));
+  sendJson(ctx, await passkeyOptions(ports.relyingParty, browser, ports, visit.caller));
 };
 
 /** Names a sign-in that waits. */

@@ -6,7 +6,6 @@ import { redirectWith } from "../../../protocol/authorization-request.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { sendRedirect } from "../../http/answers.ts";
 import { formBody } from "../../http/body.ts";
-import { callerOf } from "../../http/caller.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import { accountToken, type FormHandlers, queryForm, senderOfForm, signedInTo, type Visit } from "../kit.ts";
 import { sendForm, sendNotice, wideLink } from "../views/cards.ts";
@@ -29,9 +28,9 @@ function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, state
   return state === undefined ? uri : redirectWith(uri, { state });
 }
 
-async function endSession({ ctx, ports, cookies }: Visit, signedIn: SignedIn | undefined, everywhere: boolean): Promise<void> {
-  if (signedIn && everywhere) await signOutEverywhere(signedIn.user.id, ports.sessions, callerOf(ctx));
-  else if (signedIn) await signOutHere(signedIn.session.id, signedIn.user.id, ports.sessions, callerOf(ctx));
+async function endSession({ ctx, ports, cookies, caller }: Visit, signedIn: SignedIn | undefined, everywhere: boolean): Promise<void> {
+  if (signedIn && everywhere) await signOutEverywhere(signedIn.user.id, ports.sessions, caller);
+  else if (signedIn) await signOutHere(signedIn.session.id, signedIn.user.id, ports.sessions, caller);
   cookies.endSession(ctx);
 }
 

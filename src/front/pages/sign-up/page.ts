@@ -6,7 +6,6 @@ import { shownList } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import {
   beginPendingAction,
   browserCaller,
@@ -67,7 +66,7 @@ export const signUpPage: FormHandlers = {
     const email = form.get("email");
     try {
       const signUp = assertShape(RegisterBody, { email: email ?? "", password: form.get("password") });
-      const account = await registerOnce(signUp, ports, callerOf(ctx));
+      const account = await registerOnce(signUp, ports, visit.caller);
       await beginPendingAction(visit, account.user.email, returnTo);
       if (!needsProof(account.user, ports.signUpPolicy)) return await enter(visit, account, returnTo);
     } catch (error) {
@@ -121,7 +120,7 @@ export const resendPage = async (visit: Visit) => {
   // The page of an expired link does not know the destination.
   const returnTo = returnToMember(named) !== undefined ? named : await returnToStarted(visit);
   try {
-    await resendVerification(assertShape(EmailBody, { email }).email, ports, callerOf(visit.ctx));
+    await resendVerification(assertShape(EmailBody, { email }).email, ports, visit.caller);
   } catch (error) {
     const { staleLink, checkMail } = visit.texts.signUp;
     return sendForm(visit, failedForm(visit, error, ["email"]), {

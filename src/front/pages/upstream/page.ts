@@ -9,7 +9,6 @@ import type { UpstreamIdentity } from "../../../upstream/ports.ts";
 import { arrive, linkIdentity, unlinkIdentity, upstreamRefused } from "../../../upstream/sign-in.ts";
 import { donePath } from "../../done.ts";
 import { sendRedirect, setRetryHeaders } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { queryText } from "../../http/routes.ts";
 import { expired, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { provedForm } from "../fresh-proof.ts";
@@ -75,9 +74,9 @@ export const upstreamCallbackPage = async (visit: Visit) => {
 const [WINDOW, MOST_RECORDED] = [900, 100];
 
 /** Records refused arrivals, of which strangers can cause any number. */
-const boundedRefusals = ({ ports: { refusals, strangerFailures }, ctx }: Visit): RefusalLog => ({
+const boundedRefusals = ({ ports: { refusals, strangerFailures }, caller }: Visit): RefusalLog => ({
   async record(entry) {
-    const address = hashSecret(`refused arrivals\n${callerOf(ctx).limitKey}`);
+    const address = hashSecret(`refused arrivals\n${caller.limitKey}`);
     await strangerFailures.count(address, WINDOW);
     if ((await strangerFailures.failures(address)) <= MOST_RECORDED) await refusals.record(entry);
   },
@@ -108,7 +107,7 @@ ${kind === "no_account" && hasSignUp(ports.signUpPolicy) && html`<a class="butto
 async function link(visit: Visit, connection: Connection, identity: UpstreamIdentity, session: string): Promise<void> {
   const signedIn = await signedInTo(visit);
   if (signedIn?.session.id !== session) throw new Refusal("login_required", SESSION_ENDED);
-  await linkIdentity(signedIn, connection, identity, visit.ports, callerOf(visit.ctx));
+  await linkIdentity(signedIn, connection, identity, visit.ports, visit.caller);
   sendRedirect(visit.ctx, visit.site.path(donePath(visit, "/account/security", "linked")));
 }
 
@@ -121,7 +120,7 @@ async function fail(visit: Visit, connection: Connection, detour: Detour, error:
   const { site } = visit;
   if (!isRefusal(error) || !(SHOWN.includes(error.code) || error.reason === EMAIL_UNVERIFIED)) throw error;
   const recorded = RECORDED.includes(error.reason);
-  if (!recorded) await boundedRefusals(visit).record(upstreamRefused(connection, error.reason, callerOf(visit.ctx)));
+  if (!recorded) await boundedRefusals(visit).record(upstreamRefused(connection, error.reason, visit.caller));
   setRetryHeaders(visit.ctx, error);
   const { title } = connection;
   const { returnTo } = detour;
@@ -168,8 +167,8 @@ async function startLink(visit: Visit, signedIn: SignedIn, name: string): Promis
 }
 
 /** @param named issuer and subject, as the page wrote them */
-async function unlink({ ports, ctx }: Visit, signedIn: SignedIn, named: string): Promise<void> {
+async function unlink({ ports, caller }: Visit, signedIn: SignedIn, named: string): Promise<void> {
   const [issuer = "", subject = ""] = [named.slice(0, named.indexOf(" ")), named.slice(named.indexOf(" ") + 1)];
   const known = (await ports.identityLinks.ofUser(signedIn.user.id)).find((each) => each.issuer === issuer && each.subject === subject);
-  await unlinkIdentity(signedIn, { issuer, subject }, known?.title ?? issuer, ports, callerOf(ctx));
+  await unlinkIdentity(signedIn, { issuer, subject }, known?.title ?? issuer, ports, caller);
 }

@@ -1,7 +1,8 @@
+import type { Caller } from "../../../accounts/caller.ts";
 import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
 import { directionIn, LANGUAGES, type Language, shownDay, shownMoment, TEXTS, type Texts } from "../../../texts/languages.ts";
 import { pageHeaders } from "../../http/answers.ts";
-import { languageOf } from "../../http/caller.ts";
+import { callerOf } from "../../http/caller.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import type { FrontContext, FrontState } from "../../http/routes.ts";
 import { MARK, PAGE_SCRIPT, STYLE } from "../assets.ts";
@@ -256,10 +257,11 @@ export interface Asked extends Writing {
   readonly ctx: FrontContext;
 }
 
-/** The same for what answers it. */
-export function askedOf<Kit extends { readonly site: Site }>(kit: Kit, ctx: FrontContext): Kit & Asked {
-  const language = languageOf(ctx);
-  return { ...kit, ctx, language, texts: TEXTS[language] };
+/** The same for what answers it, with the caller. */
+export function askedOf<Kit extends { readonly site: Site }>(kit: Kit, ctx: FrontContext): Kit & Asked & { readonly caller: Caller } {
+  const caller = callerOf(ctx);
+  const { language } = caller;
+  return { ...kit, ctx, caller, language, texts: TEXTS[language] };
 }
 
 export function sendPage(asked: Asked, page: HostedPage, status = 200): void {

@@ -4,7 +4,6 @@ import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkW
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { DONE_MEMBER, donePath } from "../../done.ts";
 import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
-import { callerOf } from "../../http/caller.ts";
 import { exceptHead, type Route } from "../../http/routes.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
@@ -21,8 +20,8 @@ type WalletVisit = Visit & WalletKit;
 /** The link of the page: by its handle, or by the response code that a wallet on this device returned with. */
 async function linkOf(visit: WalletVisit, { signedIn }: AccountPage) {
   const [handle, returned] = [queryMember(visit, "handle"), queryMember(visit, "response_code")];
-  if (returned !== undefined) return { link: await pollReturned(returned, signedIn, visit.linking, callerOf(visit.ctx)) };
-  return handle === undefined ? undefined : { link: await pollLink(handle, signedIn, visit.linking, callerOf(visit.ctx)), handle };
+  if (returned !== undefined) return { link: await pollReturned(returned, signedIn, visit.linking, visit.caller) };
+  return handle === undefined ? undefined : { link: await pollLink(handle, signedIn, visit.linking, visit.caller), handle };
 }
 
 /** GET /account/wallet: the linked wallet, the pending link, or the form to start one. */
@@ -52,12 +51,12 @@ ${card}`,
 const beginPage = accountForm<WalletVisit>(async (visit, form, signedIn) => {
   const device = form.get("device");
   if (device !== "same" && device !== "other") throw new Refusal("invalid_request", "device_unknown");
-  const { handle } = await startLink(signedIn, device === "same", visit.linking, callerOf(visit.ctx));
+  const { handle } = await startLink(signedIn, device === "same", visit.linking, visit.caller);
   return `/account/wallet?handle=${handle}`;
 });
 
 const unlinkPage = accountForm<WalletVisit>(async (visit, _form, signedIn) => {
-  await goneAfter(unlinkWallet(signedIn, visit.linking, callerOf(visit.ctx)));
+  await goneAfter(unlinkWallet(signedIn, visit.linking, visit.caller));
   return donePath(visit, "/account/wallet", "unlinked");
 });
 
