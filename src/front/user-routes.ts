@@ -3,7 +3,7 @@ import { forgotPasswordRoute, registerRoute, resendVerificationRoute, resetPassw
 import { loginRoute, logoutRoute, upstreamLogoutRoute } from "./auth/sign-in.ts";
 import { cookiesOf } from "./http/cookies.ts";
 import type { Route } from "./http/routes.ts";
-import { authorizationFlow, authorizeRoutes } from "./oauth/authorize.ts";
+import { authorizeRoutes } from "./oauth/authorize.ts";
 import type { PageKit } from "./pages/kit.ts";
 import { pageRoutes } from "./pages/routes.ts";
 import { siteOf } from "./pages/views/layout.ts";
@@ -15,9 +15,8 @@ export type WalletRoutes = (kit: PageKit) => readonly Route[];
 /** All routes for users: account endpoints, consents, authorization, and the hosted pages. */
 export function userRoutes({ wallets, ...ports }: UserPorts & { readonly wallets?: WalletRoutes | undefined }): readonly Route[] {
   const cookies = cookiesOf(ports.issuer, ports.randomBytes);
-  const flow = authorizationFlow(ports, cookies);
   const site = siteOf(ports.issuer, ports.brandings, wallets !== undefined);
-  const kit = { ports, cookies, flow, site };
+  const kit = { ports, cookies, site };
   return [
     registerRoute(ports),
     loginRoute(ports, cookies),
@@ -28,7 +27,7 @@ export function userRoutes({ wallets, ...ports }: UserPorts & { readonly wallets
     verifyRoute(kit),
     upstreamLogoutRoute(ports),
     ...consentRoutes(ports, cookies),
-    ...authorizeRoutes(ports, cookies, flow, site),
+    ...authorizeRoutes(ports, cookies, site),
     ...pageRoutes(kit),
     ...(wallets?.(kit) ?? []),
   ];

@@ -39,30 +39,6 @@ export interface ValidRequest {
   readonly signedIn: SignedIn | undefined;
 }
 
-/** The steps of an authorization request in the front. */
-export interface AuthorizationFlow {
-  /**
-   * Lets the core validate a request.
-   * @param ready whether the core may issue the code in the same call where no interaction is needed
-   * @returns undefined when the response is written: a redirect to the client with an error or the code
-   * @throws {Refusal} when client or redirect URI are not valid, so that a redirect is forbidden, and for a pushed request that is over
-   */
-  validate(ctx: FrontContext, request: Request, signedIn: SignedIn | undefined, ready?: "ready"): Promise<ValidRequest | undefined>;
-  /**
-   * Redirects to the client with a code or an error.
-   * @param decision a secret that stands for one code, however often this is called
-   * @throws {Refusal} invalid_request where a pushed request has led to another code, as in another tab
-   */
-  issue(ctx: FrontContext, valid: ValidRequest & { readonly signedIn: SignedIn }, decision?: string): Promise<void>;
-  /** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
-  refuse(ctx: FrontContext, request: Request, error: string, description: string): void;
-  /**
-   * Stores the request for this browser until sign-in and consent are done.
-   * @param browser its secret, where it is known  @returns the request's id  @throws {Refusal} too_many_requests
-   */
-  keep(ctx: FrontContext, valid: Pick<ValidRequest, "request" | "signedIn">, browser?: string): Promise<string>;
-}
-
 /** Errors that an authorization response may carry (RFC 6749 §4.1.2.1, RFC 8707 §2, OIDC Core §3.1.2.6). */
 const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
   "invalid_request",
@@ -78,77 +54,92 @@ const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
   "interaction_required",
 ]);
 
-export function authorizationFlow(ports: UserPorts, cookies: Cookies): AuthorizationFlow {
-  const { core, pendingRequests, pendingRate, randomBytes, issuer, fault } = ports;
-  const deviceAnswer = (ctx: FrontContext, error?: string): string => {
-    const outcome = error === undefined ? "approved" : error === "access_denied" ? "denied" : "failed";
-    return donePath({ cookies, ctx }, `${issuer}/device/done`, outcome);
+/** A request of a browser that is about an authorization request. */
+type Asking = { readonly ports: UserPorts; readonly cookies: Cookies; readonly ctx: FrontContext };
+
+/** Sends the browser on with the answer to a request. A device has no redirect URI: it gets its answer at the token endpoint. */
+function redirect({ ports: { issuer }, cookies, ctx }: Asking, request: Request, parameters: Readonly<Record<string, string | undefined>>) {
+  const { deviceRequest, redirectUri = "", state } = request;
+  if (deviceRequest === undefined) return sendRedirect(ctx, redirectWith(redirectUri, { ...parameters, state, iss: issuer }));
+  const { error } = parameters;
+  const outcome = error === undefined ? "approved" : error === "access_denied" ? "denied" : "failed";
+  sendRedirect(ctx, donePath({ cookies, ctx }, `${issuer}/device/done`, outcome));
+}
+
+/** Redirects to the client with an error. Only for a request that was validated while answering the same HTTP request. */
+export const refuseRequest = (asking: Asking, request: Request, error: string, description: string): void =>
+  redirect(asking, request, { error, error_description: description || undefined });
+
+/**
+ * Lets the core validate a request.
+ * @param ready whether the core may issue the code in the same call where no interaction is needed
+ * @returns undefined when the response is written: a redirect to the client with an error or the code
+ * @throws {Refusal} when client or redirect URI are not valid, so that a redirect is forbidden, and for a pushed request that is over
+ */
+export async function validateRequest(
+  asking: Asking,
+  request: Request,
+  signedIn: SignedIn | undefined,
+  ready?: "ready",
+): Promise<ValidRequest | undefined> {
+  const { ports, ctx } = asking;
+  const question = {
+    request,
+    userId: signedIn?.user.id,
+    address: limitKey(ctx.state.address),
+    requestId: ctx.state.requestId,
+    session: ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime },
   };
-  const redirect = (ctx: FrontContext, request: Request, parameters: Readonly<Record<string, string | undefined>>) => {
-    // A device has no redirect URI: it gets its answer at the token endpoint.
-    if (request.deviceRequest !== undefined) return sendRedirect(ctx, deviceAnswer(ctx, parameters.error));
-    sendRedirect(ctx, redirectWith(request.redirectUri ?? "", { ...parameters, state: request.state, iss: issuer }));
-  };
-  const refuse: AuthorizationFlow["refuse"] = (ctx, request, error, description) =>
-    redirect(ctx, request, { error, error_description: description || undefined });
-  return {
-    refuse,
-    async validate(ctx, request, signedIn, ready) {
-      const question = {
-        request,
-        userId: signedIn?.user.id,
-        address: limitKey(ctx.state.address),
-        requestId: ctx.state.requestId,
-        session: ready && signedIn && { id: signedIn.session.id, authTime: signedIn.session.authTime },
-      };
-      const { outcome } = await core.validateAuthorization(question, { signal: ctx.state.signal }).catch(pushedOver);
-      switch (outcome.case) {
-        case "authorization":
-          return { request, authorization: outcome.value, signedIn };
-        case "code":
-          redirect(ctx, request, { code: outcome.value });
-          return undefined;
-        case "error":
-          refuse(ctx, request, outcome.value.error, outcome.value.errorDescription);
-          return undefined;
-        case undefined:
-          throw new Error("the core gave no outcome");
-      }
-    },
-    async issue(ctx, { request, signedIn: { user, session } }, decision) {
-      try {
-        const { code } = await core
-          .issueCode(
-            {
-              request,
-              userId: user.id,
-              sessionId: session.id,
-              authTime: session.authTime,
-              requestId: ctx.state.requestId,
-              address: limitKey(ctx.state.address),
-              ...(decision !== undefined && { decision }),
-            },
-            { signal: ctx.state.signal },
-          )
-          .catch(pushedOver);
-        redirect(ctx, request, { code });
-      } catch (error) {
-        // The client was valid, so the error may be sent to it.
-        const refusal = isRefusal(error) ? error : undefined;
-        if (refusal?.reason === REQUEST_OVER) throw refusal;
-        if (!refusal) fault({ requestId: ctx.state.requestId, route: "/oauth/authorize", error });
-        const code = refusal && BY_REDIRECT.has(refusal.code) ? refusal.code : "server_error";
-        redirect(ctx, request, { error: code, error_description: refusal?.detail.description });
-      }
-    },
-    async keep(ctx, { request, signedIn }, browser = cookies.browser(ctx)) {
-      const bound = boundOf(signedIn, ctx.state.address);
-      await assertWithin(pendingRate, bound.holder);
-      const id = newRequestId(cookies.session(ctx), randomBytes);
-      await pendingRequests.put(waitingHash(id, browser), pendingQuery(request), PENDING_TTL, bound);
-      return id;
-    },
-  };
+  const { outcome } = await ports.core.validateAuthorization(question, { signal: ctx.state.signal }).catch(pushedOver);
+  if (outcome.case === "authorization") return { request, authorization: outcome.value, signedIn };
+  if (outcome.case === "code") redirect(asking, request, { code: outcome.value });
+  else if (outcome.case === "error") refuseRequest(asking, request, outcome.value.error, outcome.value.errorDescription);
+  else throw new Error("the core gave no outcome");
+  return undefined;
+}
+
+/**
+ * Redirects to the client with a code or an error.
+ * @param decision a secret that stands for one code, however often this is called
+ * @throws {Refusal} invalid_request where a pushed request has led to another code, as in another tab
+ */
+export async function issueCode(
+  asking: Asking,
+  { request, signedIn: { user, session } }: ValidRequest & { readonly signedIn: SignedIn },
+  decision?: string,
+): Promise<void> {
+  const { ports, ctx } = asking;
+  const { requestId, address, signal } = ctx.state;
+  const by = { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId, address: limitKey(address) };
+  try {
+    const { code } = await ports.core
+      .issueCode({ request, ...by, ...(decision !== undefined && { decision }) }, { signal })
+      .catch(pushedOver);
+    redirect(asking, request, { code });
+  } catch (error) {
+    // The client was valid, so the error may be sent to it.
+    const refusal = isRefusal(error) ? error : undefined;
+    if (refusal?.reason === REQUEST_OVER) throw refusal;
+    if (!refusal) ports.fault({ requestId, route: "/oauth/authorize", error });
+    const code = refusal && BY_REDIRECT.has(refusal.code) ? refusal.code : "server_error";
+    redirect(asking, request, { error: code, error_description: refusal?.detail.description });
+  }
+}
+
+/**
+ * Stores the request for this browser until sign-in and consent are done.
+ * @param browser its secret, where it is known  @returns the request's id  @throws {Refusal} too_many_requests
+ */
+export async function keepRequest(
+  { ports: { pendingRequests, pendingRate, randomBytes }, cookies, ctx }: Asking,
+  { request, signedIn }: Pick<ValidRequest, "request" | "signedIn">,
+  browser = cookies.browser(ctx),
+): Promise<string> {
+  const bound = boundOf(signedIn, ctx.state.address);
+  await assertWithin(pendingRate, bound.holder);
+  const id = newRequestId(cookies.session(ctx), randomBytes);
+  await pendingRequests.put(waitingHash(id, browser), pendingQuery(request), PENDING_TTL, bound);
+  return id;
 }
 
 /**
@@ -160,20 +151,21 @@ export const boundOf = (signedIn: SignedIn | undefined, address: string): { read
   signedIn ? { holder: `user ${signedIn.user.id}`, limit: 100 } : { holder: `address ${limitKey(address)}`, limit: 1000 };
 
 /** GET and POST /oauth/authorize: redirects at once if the user is signed in and has consented. @see docs/protocol.md#authorization-request */
-export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: AuthorizationFlow, site: Site): readonly Route[] {
+export function authorizeRoutes(ports: UserPorts, cookies: Cookies, site: Site): readonly Route[] {
   const get = exceptHead(async (ctx) => {
+    const asking = { ports, cookies, ctx };
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
     const query = queryText(ctx);
     const pushed = pushedReference(query);
     const opened = pushed && (await openPushed(ctx, pushed, ports.core, cookies));
     const { request, uiLocales } = opened ?? { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
-    const valid = await flow.validate(ctx, request, signedIn, "ready");
+    const valid = await validateRequest(asking, request, signedIn, "ready");
     if (!valid) return;
     const step = nextStep(valid.authorization, signedIn, false, settableAcr(ports));
-    if (step.kind === "issue" && signedIn) return flow.issue(ctx, { ...valid, signedIn });
-    if (step.kind === "refuse") return flow.refuse(ctx, valid.request, step.error, step.description);
+    if (step.kind === "issue" && signedIn) return issueCode(asking, { ...valid, signedIn });
+    if (step.kind === "refuse") return refuseRequest(asking, valid.request, step.error, step.description);
     if (uiLocales !== undefined) rememberRequested(ctx, uiLocales, cookies);
-    const requestId = await flow.keep(ctx, valid, opened?.browser);
+    const requestId = await keepRequest(asking, valid, opened?.browser);
     sendRedirect(ctx, site.path(step.kind === "sign_in" ? "/login" : "/consent", { requestId }));
   });
   // A browser sends no cookies with a form of another site (SameSite=Lax), so the request continues as a GET of this site.
@@ -185,7 +177,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, flow: Author
       const named = new URLSearchParams({ client_id: clientId, request_uri: requestUri });
       return sendRedirect(ctx, `${site.path("/oauth/authorize")}?${named}`);
     }
-    const valid = await flow.validate(ctx, parseAuthorizationRequest(text), undefined);
+    const valid = await validateRequest({ ports, cookies, ctx }, parseAuthorizationRequest(text), undefined);
     const uiLocales = uiLocalesIn(text);
     const shown = uiLocales === undefined ? "" : `&ui_locales=${encodeURIComponent(uiLocales)}`;
     if (valid) sendRedirect(ctx, `${site.path("/oauth/authorize")}?${authorizationQuery(valid.request)}${shown}`);

@@ -14,7 +14,7 @@ import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { type Cookies, csrfToken, readSession } from "../http/cookies.ts";
 import { pathText, queryText } from "../http/routes.ts";
-import type { AuthorizationFlow } from "../oauth/authorize.ts";
+import { validateRequest } from "../oauth/authorize.ts";
 import {
   hasSignedInSince,
   nextStep,
@@ -35,7 +35,6 @@ import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.t
 export interface PageKit {
   readonly ports: UserPorts;
   readonly cookies: Cookies;
-  readonly flow: AuthorizationFlow;
   readonly site: Site;
 }
 
@@ -236,11 +235,11 @@ export const destinationOf = (site: Site, returnTo: ReturnTo): string =>
   returnTo.requestId === undefined ? site.path(returnTo.next ?? ACCOUNT_START) : site.path("/consent", returnTo);
 
 /** A waiting request that the core finds valid, and its next step. @returns undefined when the response is written */
-export async function validRequest({ ports, flow, cookies, ctx }: Visit, waiting: WaitingRequest, signedIn?: SignedIn) {
-  const valid = await flow.validate(ctx, storedRequest(waiting.query), signedIn);
+export async function validRequest(visit: Visit, waiting: WaitingRequest, signedIn?: SignedIn) {
+  const valid = await validateRequest(visit, storedRequest(waiting.query), signedIn);
   if (!valid) return undefined;
-  const renewed = hasSignedInSince(waiting, signedIn, cookies.session(ctx));
-  return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, settableAcr(ports)) };
+  const renewed = hasSignedInSince(waiting, signedIn, visit.cookies.session(visit.ctx));
+  return { ...valid, step: nextStep(valid.authorization, signedIn, renewed, settableAcr(visit.ports)) };
 }
 
 /** The page that helps a user to the class of sign-in that is demanded of them. */

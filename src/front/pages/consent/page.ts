@@ -4,7 +4,7 @@ import type { SignedIn } from "../../../accounts/ports.ts";
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Authorization } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import type { ValidRequest } from "../../oauth/authorize.ts";
+import { issueCode, refuseRequest, type ValidRequest } from "../../oauth/authorize.ts";
 import { openPushed } from "../../oauth/client-requests.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
 import { browserToken, type FormHandlers, formFor, queryMember, SET_UP, signedInTo, type Visit, validRequest } from "../kit.ts";
@@ -64,7 +64,7 @@ export const consentPage: FormHandlers = {
 
 /** Handles every request that needs no decision of the user. @returns undefined when the response has been written */
 async function pendingDecision(visit: Visit, requestId: string | undefined, answer: Answer) {
-  const { ctx, flow, site } = visit;
+  const { ctx, site } = visit;
   const signedIn = await signedInTo(visit);
   const open = await openRequest(visit, requestId, answer, signedIn?.user.id);
   const found = await validRequest(visit, open, signedIn);
@@ -76,8 +76,8 @@ async function pendingDecision(visit: Visit, requestId: string | undefined, answ
   const isAsked = answer !== NOTHING_ASKED || queryMember(visit, ASK) !== undefined;
   if (step.kind === "consent" || (step.kind === "issue" && isAsked)) return { ...valid, signedIn, open };
   await answerRequest(visit, open, answer, signedIn.user.id);
-  if (step.kind === "issue") await flow.issue(ctx, { ...valid, signedIn }, decisionSecret(open, signedIn.user.id));
-  else flow.refuse(ctx, valid.request, step.error, step.description);
+  if (step.kind === "issue") await issueCode(visit, { ...valid, signedIn }, decisionSecret(open, signedIn.user.id));
+  else refuseRequest(visit, valid.request, step.error, step.description);
   return undefined;
 }
 
@@ -103,32 +103,33 @@ async function show(visit: Visit, pending: PendingDecision): Promise<void> {
   sendPage(visit, consentView(visit, page));
 }
 
-async function approve({ ports, flow, ctx, caller }: Visit, decided: PendingDecision): Promise<void> {
+async function approve(visit: Visit, decided: PendingDecision): Promise<void> {
   const { authorization, signedIn, open } = decided;
   const { clientId = "", name = clientId } = authorization.client ?? {};
   const { scopes, resources, newScopes, newResources } = authorization;
   const asked = { userId: signedIn.user.id, clientId, scopes, resources };
   // After the first of two clicks the consent is already stored, unless that click is still being handled.
   if (!open.again || newScopes.length + newResources.length > 0)
-    await giveConsent({ ...asked, clientName: name, sessionId: signedIn.session.id }, ports, caller);
-  await flow.issue(ctx, decided, decisionSecret(open, signedIn.user.id));
+    await giveConsent({ ...asked, clientName: name, sessionId: signedIn.session.id }, visit.ports, visit.caller);
+  await issueCode(visit, decided, decisionSecret(open, signedIn.user.id));
 }
 
 /** @throws {Refusal} invalid_request where a pushed request has led to a code, as in another tab */
-async function deny({ ports, flow, cookies, ctx, caller }: Visit, decided: PendingDecision): Promise<void> {
+async function deny(visit: Visit, decided: PendingDecision): Promise<void> {
+  const { ports, cookies, ctx, caller } = visit;
   const { authorization, signedIn, request, open } = decided;
   const { client, scopes, resources } = authorization;
   const { clientId = "", deviceRequest, pushedRequest: requestUri } = request;
   if (requestUri !== undefined) await openPushed(ctx, { clientId, requestUri }, ports.core, cookies);
-  if (deviceRequest !== undefined && !(await denyDevice({ ports, ctx }, deviceRequest)))
-    return flow.refuse(ctx, request, "server_error", "The device request was approved before.");
+  if (deviceRequest !== undefined && !(await denyDevice(visit, deviceRequest)))
+    return refuseRequest(visit, request, "server_error", "The device request was approved before.");
   if (!open.again)
     await denyConsent({ userId: signedIn.user.id, clientId: client?.clientId ?? "", scopes, resources }, ports.refusals, caller);
-  flow.refuse(ctx, request, "access_denied", "The user denied the request.");
+  refuseRequest(visit, request, "access_denied", "The user denied the request.");
 }
 
 /** @returns false where the request was approved before, as in another tab or by another user */
-async function denyDevice({ ports: { core }, ctx }: Pick<Visit, "ports" | "ctx">, deviceRequest: string): Promise<boolean> {
+async function denyDevice({ ports: { core }, ctx }: Visit, deviceRequest: string): Promise<boolean> {
   try {
     await core.denyDeviceRequest({ deviceRequest }, { signal: ctx.state.signal });
     return true;

@@ -4,6 +4,7 @@ import { isRefusal, Refusal } from "../../../errors.ts";
 import { parseUserCode } from "../../../protocol/user-code.ts";
 import { hashSecret } from "../../../random.ts";
 import { sendRedirect } from "../../http/answers.ts";
+import { keepRequest } from "../../oauth/authorize.ts";
 import { browserToken, doneOf, type FormHandlers, failedForm, formFor, queryMember, signedInTo, type Visit } from "../kit.ts";
 import { sendForm, sendNotice } from "../views/cards.ts";
 import { type FailedForm, hidden } from "../views/layout.ts";
@@ -34,7 +35,7 @@ export const devicePage: FormHandlers = {
     try {
       const entered = `${assertUserCode(parseUserCode(userCode))} ${cookies.browser(ctx)}`;
       const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, visit.caller, entered, find);
-      const requestId = await visit.flow.keep(ctx, { request: { deviceRequest }, signedIn: await signedInTo(visit) });
+      const requestId = await keepRequest(visit, { request: { deviceRequest }, signedIn: await signedInTo(visit) });
       sendRedirect(ctx, visit.site.path("/consent", { requestId }));
     } catch (error) {
       show(visit, userCode, failedForm(visit, error, ["user_code"]));

@@ -1,7 +1,7 @@
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
 import { pathText } from "../../http/routes.ts";
-import type { ValidRequest } from "../../oauth/authorize.ts";
+import { refuseRequest, type ValidRequest } from "../../oauth/authorize.ts";
 import { answerRequest, NOTHING_ASKED, type OpenRequest, openRequest, waitingHash } from "../../oauth/pending-request.ts";
 import { isFresh, proofPath } from "../fresh-proof.ts";
 import {
@@ -103,6 +103,6 @@ export const setUpPage: FormHandlers = {
     if (valid === undefined) return undefined;
     await answerRequest(visit, valid.open, NOTHING_ASKED, user.id);
     const description = "The user has no sign-in method of this strength.";
-    visit.flow.refuse(visit.ctx, valid.request, "unmet_authentication_requirements", description);
+    refuseRequest(visit, valid.request, "unmet_authentication_requirements", description);
   }),
 };
