@@ -20,9 +20,16 @@ const FRESH = 1;
 const PAUSE = 3;
 /** Milliseconds that a request waits for the realm. */
 const PATIENCE = 500;
+/** Of introspection and revocation requests. */
 const SECRET_METHODS = ["client_secret_basic", "client_secret_post"];
 
-export interface DiscoveryOptions extends Pick<MetadataFacts, "issuer" | "idTokenAlgorithms" | "cimdEnabled" | "requirePushedRequests"> {
+export interface DiscoveryOptions {
+  /** JWT_ISSUER, without a trailing slash; every URL is built from it alone. */
+  readonly issuer: string;
+  readonly idTokenAlgorithms: readonly string[];
+  readonly cimdEnabled: boolean;
+  /** REQUIRE_PAR */
+  readonly requirePushedRequests: boolean;
   readonly realms: Pick<Realms, "default">;
   readonly resources: OfferedScopes;
   /** Whether clients may authenticate by the tokens of platforms: whether an operator trusts one. */
@@ -42,28 +49,11 @@ interface Stored {
 
 /** Both discovery documents, at each path where clients look for them. @see RFC 8414 §3.1, OIDC Discovery §4, docs/protocol.md#discovery */
 export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
-  const { issuer, idTokenAlgorithms, cimdEnabled, requirePushedRequests, grantTypes } = options;
+  const { issuer } = options;
   const stored = storedFacts(options);
-  const facts: Omit<MetadataFacts, "scopes" | "authMethods" | "grantTypes"> = {
-    issuer,
-    idTokenAlgorithms,
-    cimdEnabled,
-    requirePushedRequests,
-    idJagEnabled: grantTypes.includes(JWT_BEARER),
-    assertionAlgorithms: CLIENT_ASSERTION_ALGORITHMS,
-    secretMethods: SECRET_METHODS,
-    uiLocales: LANGUAGES,
-  };
   const issuerPath = new URL(issuer).pathname.replace(/\/$/, "");
-  const serve = (path: string, summary: string, metadata: (facts: MetadataFacts) => object): Route => {
-    const prepare = (from: Stored) => {
-      const { scopes, trustsPlatforms } = from;
-      const served = {
-        authMethods: advertisedMethods(trustsPlatforms, cimdEnabled),
-        grantTypes: trustsPlatforms ? [...new Set([...grantTypes, JWT_BEARER])] : grantTypes,
-      };
-      return { from, document: prepareDocument(JSON.stringify(metadata({ ...facts, scopes, ...served })), "application/json") };
-    };
+  const serve = (path: string, summary: string, metadata: (options: DiscoveryOptions, stored: Stored) => object): Route => {
+    const prepare = (from: Stored) => ({ from, document: prepareDocument(JSON.stringify(metadata(options, from)), "application/json") });
     let made = prepare({ scopes: options.defaultScopes, trustsPlatforms: false });
     return {
       method: "GET",
@@ -120,73 +110,53 @@ const ServerMetadata = lazily(() =>
     .meta({ id: "ServerMetadata", description: "RFC 8414 §2 and OpenID Connect Discovery §3." }),
 );
 
-/** The variable content of the discovery documents. Lists come from the constants that the checks read. */
-export interface MetadataFacts {
-  /** JWT_ISSUER, without a trailing slash; every URL is built from it alone. */
-  readonly issuer: string;
-  readonly grantTypes: readonly string[];
-  /** Whether identity assertions are among the jwt-bearer grants (ID_JAG_ENABLED). */
-  readonly idJagEnabled: boolean;
-  readonly authMethods: readonly string[];
-  readonly assertionAlgorithms: readonly string[];
-  /** Methods of introspection and revocation requests. */
-  readonly secretMethods: readonly string[];
-  readonly scopes: readonly string[];
-  readonly idTokenAlgorithms: readonly string[];
-  readonly cimdEnabled: boolean;
-  /** REQUIRE_PAR */
-  readonly requirePushedRequests: boolean;
-  /** The languages of the pages, as BCP 47 tags. */
-  readonly uiLocales: readonly string[];
-}
-
 const ID_JAG_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag";
 
-/** The authorization server's metadata. @see RFC 8414 §2, docs/protocol.md#discovery */
-function authorizationServerMetadata(facts: MetadataFacts): Record<string, unknown> {
-  const { issuer } = facts;
+/** The authorization server's metadata. Lists come from the constants that the checks read. @see RFC 8414 §2, docs/protocol.md#discovery */
+function authorizationServerMetadata(options: DiscoveryOptions, { scopes, trustsPlatforms }: Stored): Record<string, unknown> {
+  const { issuer, cimdEnabled, grantTypes } = options;
   return {
     issuer,
     authorization_endpoint: `${issuer}/oauth/authorize`,
     token_endpoint: `${issuer}/oauth/token`,
     registration_endpoint: `${issuer}/oauth/register`,
-    ...(facts.grantTypes.includes(DEVICE_CODE) && { device_authorization_endpoint: `${issuer}/oauth/device_authorization` }),
+    ...(grantTypes.includes(DEVICE_CODE) && { device_authorization_endpoint: `${issuer}/oauth/device_authorization` }),
     pushed_authorization_request_endpoint: `${issuer}/oauth/par`,
-    require_pushed_authorization_requests: facts.requirePushedRequests,
+    require_pushed_authorization_requests: options.requirePushedRequests,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     introspection_endpoint: `${issuer}/oauth/introspect`,
     revocation_endpoint: `${issuer}/oauth/revoke`,
-    ...listed("scopes_supported", facts.scopes),
+    ...listed("scopes_supported", scopes),
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: facts.grantTypes,
+    grant_types_supported: trustsPlatforms ? [...new Set([...grantTypes, JWT_BEARER])] : grantTypes,
     code_challenge_methods_supported: ["S256"],
     acr_values_supported: ACR_VALUES,
-    token_endpoint_auth_methods_supported: facts.authMethods,
-    token_endpoint_auth_signing_alg_values_supported: facts.assertionAlgorithms,
-    dpop_signing_alg_values_supported: facts.assertionAlgorithms,
-    introspection_endpoint_auth_methods_supported: facts.secretMethods,
+    token_endpoint_auth_methods_supported: advertisedMethods(trustsPlatforms, cimdEnabled),
+    token_endpoint_auth_signing_alg_values_supported: CLIENT_ASSERTION_ALGORITHMS,
+    dpop_signing_alg_values_supported: CLIENT_ASSERTION_ALGORITHMS,
+    introspection_endpoint_auth_methods_supported: SECRET_METHODS,
     introspection_signing_alg_values_supported: ["EdDSA"],
-    revocation_endpoint_auth_methods_supported: facts.secretMethods,
+    revocation_endpoint_auth_methods_supported: SECRET_METHODS,
     resource_indicators_supported: true,
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: facts.cimdEnabled,
-    ui_locales_supported: facts.uiLocales,
-    ...(facts.grantTypes.includes(TOKEN_EXCHANGE) && { identity_chaining_requested_token_types_supported: [ID_JAG_TOKEN_TYPE] }),
-    ...(facts.idJagEnabled && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
+    client_id_metadata_document_supported: cimdEnabled,
+    ui_locales_supported: LANGUAGES,
+    ...(grantTypes.includes(TOKEN_EXCHANGE) && { identity_chaining_requested_token_types_supported: [ID_JAG_TOKEN_TYPE] }),
+    ...(grantTypes.includes(JWT_BEARER) && { authorization_grant_profiles_supported: [ID_JAG_PROFILE] }),
   };
 }
 
 /** The same with what OpenID Connect adds. @see OIDC Discovery §3 */
-const openidConfiguration = (facts: MetadataFacts): Record<string, unknown> => ({
-  ...authorizationServerMetadata(facts),
-  userinfo_endpoint: `${facts.issuer}/oauth/userinfo`,
-  end_session_endpoint: `${facts.issuer}/logout`,
+const openidConfiguration = (options: DiscoveryOptions, stored: Stored): Record<string, unknown> => ({
+  ...authorizationServerMetadata(options, stored),
+  userinfo_endpoint: `${options.issuer}/oauth/userinfo`,
+  end_session_endpoint: `${options.issuer}/logout`,
   backchannel_logout_supported: true,
   backchannel_logout_session_supported: true,
   subject_types_supported: ["public"],
-  id_token_signing_alg_values_supported: facts.idTokenAlgorithms,
+  id_token_signing_alg_values_supported: options.idTokenAlgorithms,
   claims_supported: ["iss", "sub", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "name", "email", "email_verified"],
   claims_parameter_supported: false,
   request_parameter_supported: false,
