@@ -93,30 +93,6 @@ export const registeredMethod: MethodRule = (client, presented) =>
 
 type ClientFacts = Pick<ClientAttempt, "presented" | "methodRule"> & { readonly client: Client };
 
-const METHOD_REGISTERED: Rule<ClientFacts> = {
-  name: "method_registered",
-  demand: "The client authenticates by the method that it is registered for; a secret may come in the header or in the body.",
-  source: "docs/protocol.md#client-authentication",
-  check: ({ client, presented, methodRule }) => methodRule(client, presented.method) || refuse("method_not_registered"),
-};
-const IN_PROFILE: Rule<ClientFacts> = {
-  name: "security_profile",
-  demand: "A client with a security profile authenticates by a method and an algorithm of that profile.",
-  source: "docs/protocol.md#security-profile",
-  conditional: true,
-  check: ({ client, presented: { method, assertion } }) => {
-    const { authMethods, algorithms } = demandsOf(client);
-    if (!authMethods.includes(method)) refuse("method_not_in_profile");
-    if (assertion !== undefined && !algorithms.includes(String(assertion.header.alg))) refuse("algorithm_not_in_profile");
-  },
-};
-const CLIENT_ENABLED: Rule<ClientFacts> = {
-  name: "client_enabled",
-  demand: "The client is enabled.",
-  source: "docs/protocol.md#client-authentication",
-  check: ({ client }) => client.enabled || refuse("client_disabled"),
-};
-
 /** In order. The proof comes last: no key is fetched and no identifier used up for a client that may not authenticate this way. */
 export const CLIENT_RULES = {
   credential: {
@@ -131,9 +107,29 @@ export const CLIENT_RULES = {
       "The client is registered; one of a metadata document was given the code or refresh token that it presents; a workload's token has the identity of one client.",
     source: "docs/protocol.md#metadata-documents",
   },
-  methodRegistered: METHOD_REGISTERED,
-  enabled: CLIENT_ENABLED,
-  inProfile: IN_PROFILE,
+  methodRegistered: {
+    name: "method_registered",
+    demand: "The client authenticates by the method that it is registered for; a secret may come in the header or in the body.",
+    source: "docs/protocol.md#client-authentication",
+    check: ({ client, presented, methodRule }) => methodRule(client, presented.method) || refuse("method_not_registered"),
+  } satisfies Rule<ClientFacts>,
+  enabled: {
+    name: "client_enabled",
+    demand: "The client is enabled.",
+    source: "docs/protocol.md#client-authentication",
+    check: ({ client }) => client.enabled || refuse("client_disabled"),
+  } satisfies Rule<ClientFacts>,
+  inProfile: {
+    name: "security_profile",
+    demand: "A client with a security profile authenticates by a method and an algorithm of that profile.",
+    source: "docs/protocol.md#security-profile",
+    conditional: true,
+    check: ({ client, presented: { method, assertion } }) => {
+      const { authMethods, algorithms } = demandsOf(client);
+      if (!authMethods.includes(method)) refuse("method_not_in_profile");
+      if (assertion !== undefined && !algorithms.includes(String(assertion.header.alg))) refuse("algorithm_not_in_profile");
+    },
+  } satisfies Rule<ClientFacts>,
   proven: {
     name: "client_proven",
     demand:
@@ -178,11 +174,11 @@ export async function evaluateClient(
   const { client, secretMatches } = await trace.settle(CLIENT_RULES.found, findClient(attempt));
   const assumed = assumesProof && isConfidential(client) && presented.method === "none" && !registeredMethod(client, "none");
   const facts = { presented, client, methodRule };
-  if (assumed) trace.assume(METHOD_REGISTERED);
-  else trace.check(METHOD_REGISTERED, facts);
-  trace.check(CLIENT_ENABLED, facts);
-  if (client.securityProfile && assumed) trace.assume(IN_PROFILE);
-  else if (client.securityProfile) trace.check(IN_PROFILE, facts);
+  if (assumed) trace.assume(CLIENT_RULES.methodRegistered);
+  else trace.check(CLIENT_RULES.methodRegistered, facts);
+  trace.check(CLIENT_RULES.enabled, facts);
+  if (client.securityProfile && assumed) trace.assume(CLIENT_RULES.inProfile);
+  else if (client.securityProfile) trace.check(CLIENT_RULES.inProfile, facts);
   if (assumed) trace.assume(CLIENT_RULES.proven);
   else await trace.settle(CLIENT_RULES.proven, prove(presented, client, secretMatches, ports));
   return client;

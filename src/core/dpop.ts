@@ -78,8 +78,11 @@ export const DPOP_PROOF: RuleHead = {
   source: "RFC 9449 §4.3",
 };
 
+/** The key of a code or token, and the key that its request proved. */
+export type DpopKeyFacts = { readonly boundTo: Confirmation | undefined; readonly confirmation: Confirmation | undefined };
+
 /** A wrong key is no replay and revokes nothing: a thief of the code or token does not have the right one. */
-export const DPOP_KEY: Rule<{ readonly boundTo: Confirmation | undefined; readonly confirmation: Confirmation | undefined }> = {
+export const DPOP_KEY: Rule<DpopKeyFacts> = {
   name: "dpop_key",
   demand: "A code, device code or refresh token that is bound to a key comes with a proof by that key.",
   source: "RFC 9449 §5, §10",

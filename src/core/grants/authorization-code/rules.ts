@@ -3,7 +3,7 @@ import { refusing } from "../../../errors.ts";
 import type { AuthorizationCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isCodeVerifier, verifierMatches } from "../../../protocol/authorization-request.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
-import { DPOP_KEY } from "../../dpop.ts";
+import { DPOP_KEY, type DpopKeyFacts } from "../../dpop.ts";
 import { narrowResource, remainingScopes, targetOf } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState, Confirmation } from "../../stored-grants.ts";
@@ -11,7 +11,7 @@ import { AGENT_NOT_PAUSED, USER_ENABLED } from "../grant.ts";
 
 type PresentedCode = { readonly params: AuthorizationCodeGrant; readonly found: CodeState | undefined };
 export type Bound = { readonly bound: readonly string[]; readonly audience: readonly string[]; readonly terms: readonly ResourceTerms[] };
-type KnownCode = { readonly client: Client; readonly params: AuthorizationCodeGrant; readonly code: CodeState };
+type KnownCode = CodeRequest & DpopKeyFacts & Pick<CodeState, "subject" | "agentPaused"> & { readonly code: CodeState };
 
 const refuse = refusing("invalid_grant");
 
@@ -29,26 +29,29 @@ const CODE_KNOWN: Rule<PresentedCode, CodeState> = {
   source: "OAuth 2.1 §4.1.3",
   check: ({ found }) => found ?? refuse("code_unknown"),
 };
-const CODE_OF_CLIENT: Rule<KnownCode> = {
-  name: "code_of_client",
-  demand: "The code was issued to this client.",
-  source: "OAuth 2.1 §4.1.3",
-  check: ({ client, code }) => code.clientId === client.clientId || refuse("code_of_another_client"),
-};
-const REDIRECT_URI: Rule<KnownCode> = {
-  name: "redirect_uri",
-  demand: "redirect_uri is the one of the authorization request, character by character.",
-  source: "RFC 6749 §4.1.3",
-  check: ({ params, code }) => code.redirectUri === params.redirectUri || refuse("redirect_uri_differs"),
-};
-const CODE_VERIFIER: Rule<KnownCode> = {
-  name: "code_verifier",
-  demand: "The SHA-256 of code_verifier is the code_challenge of the authorization request.",
-  source: "RFC 7636 §4.6",
-  check: ({ params, code }) =>
-    verifierMatches(params.codeVerifier, code.codeChallenge) ||
-    refuse("code_verifier_wrong", "code_verifier does not match code_challenge."),
-};
+const PRESENTER_RULES: readonly Rule<KnownCode>[] = [
+  {
+    name: "code_of_client",
+    demand: "The code was issued to this client.",
+    source: "OAuth 2.1 §4.1.3",
+    check: ({ client, code }) => code.clientId === client.clientId || refuse("code_of_another_client"),
+  },
+  {
+    name: "redirect_uri",
+    demand: "redirect_uri is the one of the authorization request, character by character.",
+    source: "RFC 6749 §4.1.3",
+    check: ({ params, code }) => code.redirectUri === params.redirectUri || refuse("redirect_uri_differs"),
+  },
+  {
+    name: "code_verifier",
+    demand: "The SHA-256 of code_verifier is the code_challenge of the authorization request.",
+    source: "RFC 7636 §4.6",
+    check: ({ params, code }) =>
+      verifierMatches(params.codeVerifier, code.codeChallenge) ||
+      refuse("code_verifier_wrong", "code_verifier does not match code_challenge."),
+  },
+  DPOP_KEY,
+];
 /** A second use obliges the caller to revoke the grant, so the decision reports it instead of throwing. */
 const CODE_UNUSED: Rule<KnownCode> = {
   name: "code_unused",
@@ -56,13 +59,14 @@ const CODE_UNUSED: Rule<KnownCode> = {
   source: "OAuth 2.1 §7.5.2",
   check: ({ code }) => code.grantId === null || refuse("code_replayed"),
 };
-export const CODE_UNEXPIRED: Rule<KnownCode> = {
+export const CODE_UNEXPIRED: Rule<Pick<KnownCode, "code">> = {
   name: "code_unexpired",
   demand: "The code has not expired.",
   source: "docs/protocol.md#authorization-code",
   check: ({ code }) => code.expiresAt > code.now || refuse("code_expired"),
 };
-export const SCOPE: Rule<Omit<KnownCode, "params">, CodeState> = {
+const LIFE_RULES: readonly Rule<KnownCode>[] = [CODE_UNEXPIRED, USER_ENABLED, AGENT_NOT_PAUSED];
+export const SCOPE: Rule<Pick<KnownCode, "client" | "code">, CodeState> = {
   name: "scope",
   demand: "Of what was granted, the client may still have something, whose class of sign-in the code states; the rest is left out.",
   source: "docs/protocol.md#scopes, docs/protocol.md#step-up",
@@ -71,7 +75,7 @@ export const SCOPE: Rule<Omit<KnownCode, "params">, CodeState> = {
     scopes: remainingScopes(code.scopes, client, targetOf(client, code.resources, code.resourceTerms), code.authentication),
   }),
 };
-const RESOURCE: Rule<KnownCode, Bound> = {
+const RESOURCE: Rule<Pick<KnownCode, "client" | "params" | "code">, Bound> = {
   name: "resource",
   demand:
     "resource lies within the resources of the authorization request; where it had none, it can only be the client_id. Disabled resources are left out.",
@@ -91,14 +95,9 @@ export function boundTo(requested: readonly string[], client: Client, { resource
 export const CODE_RULES: readonly RuleHead[] = [
   CODE_VERIFIER_FORM,
   CODE_KNOWN,
-  CODE_OF_CLIENT,
-  REDIRECT_URI,
-  CODE_VERIFIER,
-  DPOP_KEY,
+  ...PRESENTER_RULES,
   CODE_UNUSED,
-  CODE_UNEXPIRED,
-  USER_ENABLED,
-  AGENT_NOT_PAUSED,
+  ...LIFE_RULES,
   SCOPE,
   RESOURCE,
 ];
@@ -124,15 +123,11 @@ export function decideCode(found: CodeState | undefined, { client, params, confi
   const presented = { found, client, params };
   trace.check(CODE_VERIFIER_FORM, presented);
   const code = trace.check(CODE_KNOWN, presented);
-  const facts = { code, client, params };
-  trace.check(CODE_OF_CLIENT, facts);
-  trace.check(REDIRECT_URI, facts);
-  trace.check(CODE_VERIFIER, facts);
-  trace.check(DPOP_KEY, { boundTo: keyOfCode(code), confirmation });
+  const { subject, agentPaused } = code;
+  const facts = { code, client, params, boundTo: keyOfCode(code), confirmation, subject, agentPaused };
+  for (const rule of PRESENTER_RULES) trace.check(rule, facts);
   const replayed = trace.refusalOf(CODE_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", grantId: code.grantId ?? "", refusal: replayed } as const;
-  trace.check(CODE_UNEXPIRED, facts);
-  trace.check(USER_ENABLED, code);
-  trace.check(AGENT_NOT_PAUSED, code);
+  for (const rule of LIFE_RULES) trace.check(rule, facts);
   return { kind: "redeem", code: trace.check(SCOPE, facts), ...trace.check(RESOURCE, facts) } as const;
 }

@@ -3,7 +3,7 @@ import { Refusal, refusing } from "../../../errors.ts";
 import type { DeviceCodeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret } from "../../../random.ts";
-import { DPOP_KEY } from "../../dpop.ts";
+import { DPOP_KEY, type DpopKeyFacts } from "../../dpop.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState, Confirmation, DeviceState } from "../../stored-grants.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
@@ -11,7 +11,7 @@ import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
 import { AGENT_NOT_PAUSED, CONFIDENTIAL_ONLY, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
 
 /** A stored request; `code` once a user has approved it. */
-type KnownDevice = { readonly client: Client; readonly device: DeviceState; readonly code: CodeState | undefined };
+type KnownDevice = DpopKeyFacts & { readonly client: Client; readonly device: DeviceState; readonly code: CodeState | undefined };
 type Approved = { readonly client: Client; readonly params: DeviceCodeGrant; readonly code: CodeState };
 
 const refuse = refusing("invalid_grant");
@@ -21,12 +21,6 @@ const DEVICE_CODE_KNOWN: Rule<{ readonly device: DeviceState | undefined }, Devi
   demand: "The device code was issued here, and is still stored.",
   source: "RFC 8628 §3.5",
   check: ({ device }) => device ?? refuse("device_code_unknown"),
-};
-const DEVICE_CODE_OF_CLIENT: Rule<KnownDevice> = {
-  name: "device_code_of_client",
-  demand: "The device code was issued to this client.",
-  source: "RFC 8628 §3.4",
-  check: ({ client, device }) => device.clientId === client.clientId || refuse("device_code_of_another_client"),
 };
 const DEVICE_CODE_UNUSED: Rule<KnownDevice> = {
   name: "device_code_unused",
@@ -41,12 +35,23 @@ const DEVICE_CODE_UNEXPIRED: Rule<KnownDevice> = {
   check: ({ device }) =>
     device.expiresAt > device.now || refusing("expired_token")("device_code_expired", "The codes have expired. Start again."),
 };
-const NOT_DENIED: Rule<KnownDevice> = {
-  name: "device_not_denied",
-  demand: "The user has not denied the request, and the approval has not ended with a consent, session, user or client.",
-  source: "RFC 8628 §3.5",
-  check: ({ device }) => device.deniedAt === null || refusing("access_denied")("device_denied", "The user has denied the request."),
-};
+const REQUEST_RULES: readonly Rule<KnownDevice>[] = [
+  {
+    name: "device_code_of_client",
+    demand: "The device code was issued to this client.",
+    source: "RFC 8628 §3.4",
+    check: ({ client, device }) => device.clientId === client.clientId || refuse("device_code_of_another_client"),
+  },
+  DPOP_KEY,
+  DEVICE_CODE_UNUSED,
+  DEVICE_CODE_UNEXPIRED,
+  {
+    name: "device_not_denied",
+    demand: "The user has not denied the request, and the approval has not ended with a consent, session, user or client.",
+    source: "RFC 8628 §3.5",
+    check: ({ device }) => device.deniedAt === null || refusing("access_denied")("device_denied", "The user has denied the request."),
+  },
+];
 /** The caller notes the poll of a device whose user has not decided, so the decision reports it instead of throwing. */
 const APPROVED: Rule<KnownDevice> = {
   name: "device_approved",
@@ -63,19 +68,7 @@ const RESOURCE: Rule<Approved, Bound> = {
 };
 
 /** In order. */
-const DEVICE_RULES: readonly RuleHead[] = [
-  DEVICE_CODE_KNOWN,
-  DEVICE_CODE_OF_CLIENT,
-  DPOP_KEY,
-  DEVICE_CODE_UNUSED,
-  DEVICE_CODE_UNEXPIRED,
-  NOT_DENIED,
-  APPROVED,
-  USER_ENABLED,
-  AGENT_NOT_PAUSED,
-  SCOPE,
-  RESOURCE,
-];
+const DEVICE_RULES: readonly RuleHead[] = [DEVICE_CODE_KNOWN, ...REQUEST_RULES, APPROVED, USER_ENABLED, AGENT_NOT_PAUSED, SCOPE, RESOURCE];
 
 interface StoredRequest {
   readonly device: DeviceState | undefined;
@@ -99,12 +92,8 @@ export function decideDevice(
   trace = ENFORCED,
 ) {
   const device = trace.check(DEVICE_CODE_KNOWN, { device: found });
-  const facts = { client, device, code };
-  trace.check(DEVICE_CODE_OF_CLIENT, facts);
-  trace.check(DPOP_KEY, { boundTo: keyOfDevice(device), confirmation });
-  trace.check(DEVICE_CODE_UNUSED, facts);
-  trace.check(DEVICE_CODE_UNEXPIRED, facts);
-  trace.check(NOT_DENIED, facts);
+  const facts = { client, device, code, boundTo: keyOfDevice(device), confirmation };
+  for (const rule of REQUEST_RULES) trace.check(rule, facts);
   const pending = trace.refusalOf(APPROVED, facts);
   if (code === undefined || pending !== undefined) return { kind: "pending", refusal: pending } as const;
   const approved = { client, params, code };

@@ -5,7 +5,7 @@ import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, type SecretHash, sameHash } from "../../../random.ts";
 import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
-import { DPOP_KEY } from "../../dpop.ts";
+import { DPOP_KEY, type DpopKeyFacts } from "../../dpop.ts";
 import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
 import { because, ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
@@ -32,7 +32,11 @@ export interface Grace {
 }
 
 type PresentedToken = { readonly client: Client; readonly found: FamilyState | undefined };
-type FamilyFacts = { readonly client: Client; readonly params: RefreshTokenGrant; readonly family: FamilyState; readonly grace: Grace };
+interface FamilyFacts extends RefreshRequest, DpopKeyFacts, Pick<FamilyState, "subject" | "agentPaused"> {
+  readonly confirmation: Confirmation | undefined;
+  readonly family: FamilyState;
+  readonly grace: Grace;
+}
 
 const refuse = refusing("invalid_grant");
 
@@ -42,24 +46,29 @@ const TOKEN_KNOWN: Rule<PresentedToken, FamilyState> = {
   source: "RFC 6749 §6",
   check: ({ found }) => found ?? refuse("refresh_token_unknown"),
 };
-const TOKEN_OF_CLIENT: Rule<FamilyFacts> = {
-  name: "refresh_token_of_client",
-  demand: "The refresh token was issued to this client.",
-  source: "RFC 6749 §6",
-  check: ({ client, family }) => family.clientId === client.clientId || refuse("refresh_token_of_another_client"),
-};
-const TOKEN_LIVES: Rule<FamilyFacts> = {
-  name: "refresh_token_lives",
-  demand: "Neither the token's family nor its grant has been revoked: by revocation, replay, sign-out or removed consent.",
-  source: "docs/protocol.md#refresh-tokens",
-  check: ({ family }) => !family.revoked || refuse("refresh_token_revoked"),
-};
-const TOKEN_UNEXPIRED: Rule<FamilyFacts> = {
-  name: "refresh_token_unexpired",
-  demand: "The token's family has not expired.",
-  source: "RFC 6749 §6",
-  check: ({ family }) => family.expiresAt > family.now || refuse("refresh_token_expired"),
-};
+const FAMILY_RULES: readonly Rule<FamilyFacts>[] = [
+  {
+    name: "refresh_token_of_client",
+    demand: "The refresh token was issued to this client.",
+    source: "RFC 6749 §6",
+    check: ({ client, family }) => family.clientId === client.clientId || refuse("refresh_token_of_another_client"),
+  },
+  DPOP_KEY,
+  {
+    name: "refresh_token_lives",
+    demand: "Neither the token's family nor its grant has been revoked: by revocation, replay, sign-out or removed consent.",
+    source: "docs/protocol.md#refresh-tokens",
+    check: ({ family }) => !family.revoked || refuse("refresh_token_revoked"),
+  },
+  {
+    name: "refresh_token_unexpired",
+    demand: "The token's family has not expired.",
+    source: "RFC 6749 §6",
+    check: ({ family }) => family.expiresAt > family.now || refuse("refresh_token_expired"),
+  },
+  USER_ENABLED,
+  AGENT_NOT_PAUSED,
+];
 /** A second use obliges the caller to revoke the family, so the decision reports it instead of throwing. */
 const TOKEN_UNUSED: Rule<FamilyFacts> = {
   name: "refresh_token_unused",
@@ -91,18 +100,7 @@ const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readon
 };
 
 /** In order. */
-const REFRESH_RULES: readonly RuleHead[] = [
-  TOKEN_KNOWN,
-  TOKEN_OF_CLIENT,
-  DPOP_KEY,
-  TOKEN_LIVES,
-  TOKEN_UNEXPIRED,
-  USER_ENABLED,
-  AGENT_NOT_PAUSED,
-  TOKEN_UNUSED,
-  SCOPE,
-  RESOURCE,
-];
+const REFRESH_RULES: readonly RuleHead[] = [TOKEN_KNOWN, ...FAMILY_RULES, TOKEN_UNUSED, SCOPE, RESOURCE];
 
 interface RefreshRequest {
   readonly client: Client;
@@ -124,13 +122,9 @@ export function decideRefresh(
   trace = ENFORCED,
 ) {
   const family = trace.check(TOKEN_KNOWN, { client, found });
-  const facts = { client, params, family, grace };
-  trace.check(TOKEN_OF_CLIENT, facts);
-  trace.check(DPOP_KEY, { boundTo: family.cnf, confirmation });
-  trace.check(TOKEN_LIVES, facts);
-  trace.check(TOKEN_UNEXPIRED, facts);
-  trace.check(USER_ENABLED, family);
-  trace.check(AGENT_NOT_PAUSED, family);
+  const { subject, agentPaused, cnf: boundTo } = family;
+  const facts = { client, params, family, grace, boundTo, confirmation, subject, agentPaused };
+  for (const rule of FAMILY_RULES) trace.check(rule, facts);
   const replayed = trace.refusalOf(TOKEN_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", family, refusal: replayed } as const;
   const kind = family.usedAt === null ? "rotate" : "repeat";

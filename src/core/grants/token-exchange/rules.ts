@@ -57,28 +57,6 @@ const SUBJECT_KNOWN: Rule<ExchangeFacts, PresentedToken> = {
   check: ({ subject }) => subject ?? invalid("subject_token_not_issued_here"),
 };
 
-const SUBJECT_UNEXPIRED: Rule<SubjectFacts> = {
-  name: "subject_token_unexpired",
-  demand: "The subject token has not expired.",
-  source: SOURCE,
-  check: ({ subject: { claims, state } }) => !hasExpired(claims, state) || invalid("subject_token_expired"),
-};
-
-/** A client's own token has no user for whom anyone could act. */
-const SUBJECT_IS_USER: Rule<SubjectFacts> = {
-  name: "subject_is_user",
-  demand: "The subject of the token is a user.",
-  source: SOURCE,
-  check: ({ subject: { claims } }) => tokenReference(claims).userId !== undefined || invalid("subject_is_no_user"),
-};
-
-const SUBJECT_ENABLED: Rule<SubjectFacts> = {
-  name: "subject_user_enabled",
-  demand: "The user exists and is enabled.",
-  source: SOURCE,
-  check: ({ subject: { state } }) => state.subject?.enabled === true || invalid("subject_user_disabled"),
-};
-
 /** Checked again by the statement that stores the exchange. */
 export const SUBJECT_LIVES: Rule<SubjectFacts> = {
   name: "subject_token_lives",
@@ -87,6 +65,30 @@ export const SUBJECT_LIVES: Rule<SubjectFacts> = {
   check: ({ subject: { claims, state } }) => stateHolds(claims, state) || invalid("subject_token_ended"),
 };
 
+/** In order: the rules before SUBJECT_SIGNED_IN. */
+const SUBJECT_RULES: readonly Rule<SubjectFacts>[] = [
+  {
+    name: "subject_token_unexpired",
+    demand: "The subject token has not expired.",
+    source: SOURCE,
+    check: ({ subject: { claims, state } }) => !hasExpired(claims, state) || invalid("subject_token_expired"),
+  },
+  /** A client's own token has no user for whom anyone could act. */
+  {
+    name: "subject_is_user",
+    demand: "The subject of the token is a user.",
+    source: SOURCE,
+    check: ({ subject: { claims } }) => tokenReference(claims).userId !== undefined || invalid("subject_is_no_user"),
+  },
+  {
+    name: "subject_user_enabled",
+    demand: "The user exists and is enabled.",
+    source: SOURCE,
+    check: ({ subject: { state } }) => state.subject?.enabled === true || invalid("subject_user_disabled"),
+  },
+  SUBJECT_LIVES,
+];
+
 const SUBJECT_SIGNED_IN: Rule<SubjectFacts, TokenRoot> = {
   name: "subject_signed_in",
   demand: "The user has not signed out since the grant was given.",
@@ -94,54 +96,51 @@ const SUBJECT_SIGNED_IN: Rule<SubjectFacts, TokenRoot> = {
   check: ({ subject: { state } }) => (state.root?.signedOut === false ? state.root : invalid("subject_signed_out")),
 };
 
-const FOR_AGENT: Rule<SubjectFacts> = {
-  name: "subject_token_for_agent",
-  demand: "The subject token's aud contains the agent's client_id.",
-  source: SOURCE,
-  check: ({ subject: { claims }, client }) => audienceList(claims).includes(client.clientId) || invalid("subject_token_not_for_agent"),
-};
-
-/** The token of another client would let the agent act in that client's name. */
-const ACTOR_TOKEN: Rule<SubjectFacts> = {
-  name: "actor_token",
-  demand: "actor_token, if sent, is a valid access token of the agent itself.",
-  source: "RFC 8693 §2.1",
-  check: ({ params, actor, client }) => {
-    if (params.actorToken === undefined) return;
-    const { claims, state } = actor ?? invalid("actor_token_not_issued_here");
-    if (hasExpired(claims, state)) invalid("actor_token_expired");
-    if (tokenReference(claims).userId !== undefined || claims.sub !== client.clientId) invalid("actor_is_not_the_client");
-    if (!stateHolds(claims, state)) invalid("actor_token_ended");
+/** In order: those after it. */
+const AGENT_RULES: readonly Rule<SubjectFacts>[] = [
+  {
+    name: "subject_token_for_agent",
+    demand: "The subject token's aud contains the agent's client_id.",
+    source: SOURCE,
+    check: ({ subject: { claims }, client }) => audienceList(claims).includes(client.clientId) || invalid("subject_token_not_for_agent"),
   },
-};
-
-const MAY_ACT: Rule<SubjectFacts> = {
-  name: "may_act",
-  demand: "may_act of the subject token, if present, names the agent.",
-  source: "RFC 8693 §4.4",
-  check: ({ subject: { claims }, client }) =>
-    claims.may_act === undefined || claims.may_act.sub === client.clientId || invalid("may_act_names_another"),
-};
-
-/**
- * The subject's key is not proven: the token is evidence here, and `aud` with client authentication says who may use it. The actor token is the
- * agent's own, and so is its key.
- */
-const DPOP_REQUIRED: Rule<SubjectFacts> = {
-  name: "dpop_required",
-  demand:
-    "A subject or actor token that is bound to a key comes with a proof by the agent's key, which is that of the actor token; the new token is bound to it.",
-  source: "docs/protocol.md#token-exchange",
-  check: ({ subject, actor, confirmation }) => {
-    const ownKey = actor?.claims.cnf;
-    if ((subject.claims.cnf ?? ownKey) !== undefined && confirmation === undefined) refuseProof("dpop_missing");
-    if (ownKey !== undefined && ownKey.jkt !== confirmation?.jkt) refuseProof("dpop_key_differs");
+  AGENT_NOT_PAUSED,
+  /** The token of another client would let the agent act in that client's name. */
+  {
+    name: "actor_token",
+    demand: "actor_token, if sent, is a valid access token of the agent itself.",
+    source: "RFC 8693 §2.1",
+    check: ({ params, actor, client }) => {
+      if (params.actorToken === undefined) return;
+      const { claims, state } = actor ?? invalid("actor_token_not_issued_here");
+      if (hasExpired(claims, state)) invalid("actor_token_expired");
+      if (tokenReference(claims).userId !== undefined || claims.sub !== client.clientId) invalid("actor_is_not_the_client");
+      if (!stateHolds(claims, state)) invalid("actor_token_ended");
+    },
   },
-};
-
-/** In order: the rules before SUBJECT_SIGNED_IN, and those after it. */
-const SUBJECT_RULES: readonly Rule<SubjectFacts>[] = [SUBJECT_UNEXPIRED, SUBJECT_IS_USER, SUBJECT_ENABLED, SUBJECT_LIVES];
-const AGENT_RULES: readonly Rule<SubjectFacts>[] = [FOR_AGENT, AGENT_NOT_PAUSED, ACTOR_TOKEN, MAY_ACT, DPOP_REQUIRED];
+  {
+    name: "may_act",
+    demand: "may_act of the subject token, if present, names the agent.",
+    source: "RFC 8693 §4.4",
+    check: ({ subject: { claims }, client }) =>
+      claims.may_act === undefined || claims.may_act.sub === client.clientId || invalid("may_act_names_another"),
+  },
+  /**
+   * The subject's key is not proven: the token is evidence here, and `aud` with client authentication says who may use it. The actor token is the
+   * agent's own, and so is its key.
+   */
+  {
+    name: "dpop_required",
+    demand:
+      "A subject or actor token that is bound to a key comes with a proof by the agent's key, which is that of the actor token; the new token is bound to it.",
+    source: "docs/protocol.md#token-exchange",
+    check: ({ subject, actor, confirmation }) => {
+      const ownKey = actor?.claims.cnf;
+      if ((subject.claims.cnf ?? ownKey) !== undefined && confirmation === undefined) refuseProof("dpop_missing");
+      if (ownKey !== undefined && ownKey.jkt !== confirmation?.jkt) refuseProof("dpop_key_differs");
+    },
+  },
+];
 
 const SCOPE: Rule<SubjectFacts, readonly string[]> = {
   name: "scope",
