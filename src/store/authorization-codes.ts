@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
-import type { AuthorizationCodes, CodeState, NewFamily, NewGrant } from "../core/stored-grants.ts";
+import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily, NewGrant } from "../core/stored-grants.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceTransitions } from "./coalesce.ts";
@@ -122,38 +122,29 @@ type CodeRow = Omit<CodeState, "documentClient"> & { readonly key: string; reado
 
 const newRow = AUTHORIZATION_CODES.writer(NEW);
 
-type Issue = Parameters<AuthorizationCodes["issue"]>;
-type Redemption = readonly [codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry];
+const issued = (codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry) => ({
+  ...newRow({ ...binding, codeHash, dpopJkt: binding.dpopJkt ?? null, documentClient: storedClient(binding.documentClient) }),
+  ttl,
+  client_fingerprint: binding.clientFingerprint,
+  requested: scopesByResource(binding.scopes, binding.resources),
+  authentication: binding.stated,
+  pushed_request: binding.pushedRequest && hex(binding.pushedRequest),
+  required_acr: binding.demand?.acr,
+  required_max_age: binding.demand?.maxAge,
+  audit: newAuditEntry(audit),
+});
 
-export function authorizationCodes(sql: Sql): AuthorizationCodes {
-  const issue = coalesceTransitions(sql, ISSUE, ([codeHash, binding, ttl, audit]: Issue) => ({
-    ...newRow({
-      ...binding,
-      codeHash,
-      dpopJkt: binding.dpopJkt ?? null,
-      documentClient: binding.documentClient ? storedClient(binding.documentClient) : null,
-    }),
-    ttl,
-    client_fingerprint: binding.clientFingerprint,
-    requested: scopesByResource(binding.scopes, binding.resources),
-    authentication: binding.stated,
-    pushed_request: binding.pushedRequest && hex(binding.pushedRequest),
-    required_acr: binding.demand?.acr,
-    required_max_age: binding.demand?.maxAge,
-    audit: newAuditEntry(audit),
-  }));
-  const redeemed = ([codeHash, grant, family, audit]: Redemption) => ({
-    code_hash: hex(codeHash),
-    ...grantRow(grant, family),
-    audit: newAuditEntry(audit),
-  });
-  const redeem = coalesceTransitions(sql, REDEEM, redeemed, "code_hash");
-  return {
-    issue: (...parameters) => issue(parameters),
-    byHash: coalesceReads(async (hashes: readonly SecretHash[]) => {
-      const rows = await readRows<CodeRow>(sql, BY_HASH, [hashes.map(hex)]);
-      return new Map(rows.map(({ key, documentClient, ...code }) => [key, { ...code, ...documentClientOf(documentClient) }]));
-    }, hex),
-    redeem: (...parameters) => redeem(parameters),
-  };
-}
+const redeemed = (codeHash: SecretHash, grant: NewGrant, family: NewFamily | undefined, audit: AuditEntry) => ({
+  code_hash: hex(codeHash),
+  ...grantRow(grant, family),
+  audit: newAuditEntry(audit),
+});
+
+export const authorizationCodes = (sql: Sql): AuthorizationCodes => ({
+  issue: coalesceTransitions(sql, ISSUE, issued),
+  byHash: coalesceReads(async (hashes: readonly SecretHash[]) => {
+    const rows = await readRows<CodeRow>(sql, BY_HASH, [hashes.map(hex)]);
+    return new Map(rows.map(({ key, documentClient, ...code }) => [key, { ...code, ...documentClientOf(documentClient) }]));
+  }, hex),
+  redeem: coalesceTransitions(sql, REDEEM, redeemed, "code_hash"),
+});

@@ -93,17 +93,19 @@ export const coalesceWrites = <Row, Verdict>(
  * @param key column by which the rows are sorted, where two batches that change the same rows could deadlock otherwise
  * @returns for each call whether it took effect
  */
-export const coalesceTransitions = <Call>(
+export const coalesceTransitions = <Call extends readonly unknown[]>(
   sql: Tx,
   transition: Statement,
-  rowOf: (call: Call) => Readonly<Record<string, unknown>>,
+  rowOf: (...call: Call) => Readonly<Record<string, unknown>>,
   key?: string,
-): ((call: Call) => Promise<boolean>) =>
-  coalesceWrites(async (calls: readonly Call[]) => {
-    const rows = calls.map((call, n): Readonly<Record<string, unknown>> => ({ n, ...rowOf(call) }));
+): ((...call: Call) => Promise<boolean>) => {
+  const write = coalesceWrites(async (calls: readonly Call[]) => {
+    const rows = calls.map((call, n): Readonly<Record<string, unknown>> => ({ n, ...rowOf(...call) }));
     const sorted = key === undefined ? rows : rows.toSorted((one, other) => (String(one[key]) < String(other[key]) ? -1 : 1));
     const won = await sql.query<{ n: number }>(transition, [jsonRows(sorted)]);
     const answers = Array<boolean>(rows.length).fill(false);
     for (const { n } of won) answers[n] = true;
     return answers;
   });
+  return (...call) => write(call);
+};

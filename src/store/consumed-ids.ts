@@ -21,7 +21,7 @@ const CONSUMED = statement("consumed_id_find", "select 1 as consumed from consum
 
 type Use = Parameters<ConsumedIds["consume"]>;
 
-const rowOf = ([kind, issuer, id, ttlSeconds, notAfter]: Use) => ({
+const rowOf = (...[kind, issuer, id, ttlSeconds, notAfter]: Use) => ({
   kind,
   id_hash: hex(identifierHash(issuer, id)),
   ttl: Math.max(1, Math.ceil(ttlSeconds)),
@@ -29,15 +29,12 @@ const rowOf = ([kind, issuer, id, ttlSeconds, notAfter]: Use) => ({
 });
 
 /** Consumes an id, in a transaction. @returns whether this was its first use */
-export const consume = (tx: Tx, ...use: Use): Promise<boolean> => hasRow(tx, CONSUME, [jsonRows([{ n: 0, ...rowOf(use) }])]);
+export const consume = (tx: Tx, ...use: Use): Promise<boolean> => hasRow(tx, CONSUME, [jsonRows([{ n: 0, ...rowOf(...use) }])]);
 
 export const isConsumed = (sql: Tx, ...[kind, issuer, id]: Parameters<ConsumedIds["isConsumed"]>) =>
   hasRow(sql, CONSUMED, [kind, identifierHash(issuer, id)]);
 
-export const consumedIds = (sql: Sql): ConsumedIds => {
-  const coalesced = coalesceTransitions(sql, CONSUME, rowOf);
-  return {
-    consume: (...use) => coalesced(use),
-    isConsumed: (...id) => isConsumed(sql, ...id),
-  };
-};
+export const consumedIds = (sql: Sql): ConsumedIds => ({
+  consume: coalesceTransitions(sql, CONSUME, rowOf),
+  isConsumed: (...id) => isConsumed(sql, ...id),
+});

@@ -104,11 +104,10 @@ const RECORD = statement(
 
 const newRow = DELEGATIONS.writer(NEW);
 
-export function delegations(sql: Sql): Delegations {
-  const record = coalesceTransitions(sql, RECORD, ([{ parent, ...delegation }, audit]: Parameters<Delegations["record"]>) => ({
+export const delegations = (sql: Sql): Delegations => ({
+  record: coalesceTransitions(sql, RECORD, (...[{ parent, ...delegation }, audit]: Parameters<Delegations["record"]>) => ({
     client_id: delegation.actor,
     ...newRow({ ...delegation, cnf: delegation.cnf ?? null, parentId: parent.delegationId ?? null, parentJti: parent.jti }),
     audit: newAuditEntry(audit),
-  }));
-  return { record: (...exchange) => record(exchange) };
-}
+  })),
+});

@@ -42,7 +42,7 @@ const stateOf = (row: Row | undefined): DeviceState | undefined =>
 export function deviceRequests(sql: Sql): DeviceRequests {
   return {
     open: async (request: NewDeviceRequest, ttl) => {
-      const row = { ...newRow({ ...request, documentClient: request.documentClient ? storedClient(request.documentClient) : null }), ttl };
+      const row = { ...newRow({ ...request, documentClient: storedClient(request.documentClient) }), ttl };
       return hasRow(sql, SQL.open, [jsonRows([row])]);
     },
     byDeviceCode: async (hash: SecretHash) => stateOf(await firstRow<Row>(sql, SQL.byCode, [hash])),

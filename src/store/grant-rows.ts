@@ -3,8 +3,10 @@ import type { NewFamily, NewGrant } from "../core/stored-grants.ts";
 import { deleteInOrder, hex, type Json } from "./sql.ts";
 import { type DocumentClient, GRANTS } from "./tables/grants.ts";
 
-/** A client of a metadata document, for storage with a code or grant. */
-export function storedClient({ secretHash, ...stored }: Client): DocumentClient {
+/** A client of a metadata document, for storage with a code or grant; null for any other. */
+export function storedClient(client: Client | undefined): DocumentClient | null {
+  if (client === undefined) return null;
+  const { secretHash: _, ...stored } = client;
   return stored;
 }
 

@@ -90,28 +90,31 @@ const stateOf = ({ key: _, documentClient, currentHash, cnf, ...family }: Family
   currentHash: asSecretHash(fromHex(currentHash)),
 });
 
+const rotated = (...[familyId, from, to, ttl, audit]: Parameters<RefreshFamilies["rotate"]>) => ({
+  family_id: familyId,
+  from_hash: hex(from),
+  to_hash: hex(to),
+  ttl,
+  audit: newAuditEntry(audit),
+});
+
+const kept = (...[familyId, current, ttl, audit]: Parameters<RefreshFamilies["keep"]>) => ({
+  family_id: familyId,
+  current_hash: hex(current),
+  ttl,
+  audit: newAuditEntry(audit),
+});
+
 export function refreshFamilies(sql: Sql): RefreshFamilies {
-  const rotated = ([familyId, from, to, ttl, audit]: Parameters<RefreshFamilies["rotate"]>) => ({
-    family_id: familyId,
-    from_hash: hex(from),
-    to_hash: hex(to),
-    ttl,
-    audit: newAuditEntry(audit),
-  });
   const rotate = coalesceTransitions(sql, ROTATE, rotated, "family_id");
-  const keep = coalesceTransitions(sql, KEEP, ([familyId, current, ttl, audit]: Parameters<RefreshFamilies["keep"]>) => ({
-    family_id: familyId,
-    current_hash: hex(current),
-    ttl,
-    audit: newAuditEntry(audit),
-  }));
+  const keep = coalesceTransitions(sql, KEEP, kept);
   return {
     holding: coalesceReads(async (hashes: readonly SecretHash[]) => {
       const rows = await readRows<FamilyRow>(sql, HOLDING, [hashes.map(hex)]);
       return new Map(rows.map((row) => [row.key, stateOf(row)]));
     }, hex),
-    rotate: async (...parameters) => isUuid(parameters[0]) && rotate(parameters),
-    keep: async (...parameters) => isUuid(parameters[0]) && keep(parameters),
+    rotate: async (familyId, ...how) => isUuid(familyId) && rotate(familyId, ...how),
+    keep: async (familyId, ...how) => isUuid(familyId) && keep(familyId, ...how),
     revoke: async (familyId, audit) => {
       if (isUuid(familyId)) await sql.query(REVOKE, [familyId, jsonRows([audit])]);
     },
