@@ -159,12 +159,18 @@ export async function signOutOthers(keep: string, userId: string, sessions: Sess
 
 type GivenConsent = Omit<NewConsent, "id">;
 
-/** Stores what a user allowed, in addition to what they allowed before. */
+/** Stores what a user allowed, in addition to what they allowed before. @throws {Refusal} invalid_target where the consent is full */
 export async function giveConsent(consent: GivenConsent, { consents, clock, randomBytes }: AccountPorts, caller: Caller): Promise<void> {
   const { userId, clientId, scopes, resources } = consent;
   const audit = auditOfUser("consent.given", userId, caller, { clientId, scope: scopes.join(" "), resources });
-  await consents.give({ id: newId(clock, randomBytes), ...consent }, audit);
+  if (!(await consents.give({ id: newId(clock, randomBytes), ...consent }, audit))) throw fullConsent();
 }
+
+const fullConsent = (): Refusal =>
+  new Refusal("invalid_target", "consent_full", {
+    description:
+      "The user has allowed this client as many resources as one consent holds. They can remove it from their account and begin again.",
+  });
 
 /** Records that a user denied a request. The next request asks again. */
 export async function denyConsent(

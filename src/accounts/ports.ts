@@ -213,8 +213,11 @@ export type NewConsent = Omit<Consent, "createdAt" | "updatedAt" | "lastUsedAt">
 export interface Consents {
   /** Active consents, newest first. */
   ofUser(userId: string): Promise<readonly Consent[]>;
-  /** Creates the consent of a user for a client, or adds scopes and resources to it. Does nothing when the session has ended. */
-  give(consent: NewConsent, audit: AuditEntry): Promise<void>;
+  /**
+   * Creates the consent of a user for a client, or adds scopes and resources to it. Does nothing when the session has ended.
+   * @returns false where the consent is full: it holds as many resources as one may
+   */
+  give(consent: NewConsent, audit: AuditEntry): Promise<boolean>;
   /** Revokes a consent, and every grant of this user to that client with its refresh families. @returns false for another user's consent */
   revoke(id: string, userId: string, audit: AuditEntry): Promise<boolean>;
 }

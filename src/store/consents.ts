@@ -53,6 +53,9 @@ const ADDED_BY_RESOURCE = `consents.allowed || (
        select jsonb_object_agg(resource, (select jsonb_agg(distinct scope) from jsonb_array_elements_text(coalesce(consents.allowed -> resource, '[]') || added) as scope))
        from jsonb_each(excluded.allowed) as each(resource, added))`;
 
+/** Characters that what one consent allows may take as JSON: a page lists all of it, and each request of the client reads it. One request fits. */
+const MOST_ALLOWED = 65_536;
+
 const NEW = ["id", "userId", "clientId", "clientName", "scopes", "resources", "allowed"] as const;
 const newRow = CONSENTS.writer(NEW);
 
@@ -61,7 +64,7 @@ const CONSENT_SQL = statements("consent", {
   void: `update consents set scopes = '{}', resources = '{}', allowed = '{}', client_fingerprint = null, updated_at = now()
    where user_id = $1::uuid and client_id = $2 and client_fingerprint <> $3`,
   // Locks client and session: what deletes or ends one waits for the consent, and then deletes it where it has to. The client of a metadata
-  // document has no row.
+  // document has no row. A consent that is full is left as it is, unless all was allowed before.
   give: `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(${CONSENTS.recordset(NEW)}, session_id uuid, audit jsonb)),
    registered as materialized (
@@ -75,8 +78,10 @@ const CONSENT_SQL = statements("consent", {
      insert into consents (${CONSENTS.names(NEW)}) select ${CONSENTS.values(NEW, "present")} from present
      on conflict (user_id, client_id) do update
      set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_RESOURCE}, client_name = excluded.client_name, updated_at = now()
-     returning user_id)
-   ${insertAudit("written join input using (user_id)")}`,
+     where consents.allowed @> excluded.allowed or length((${ADDED_BY_RESOURCE})::text) <= ${MOST_ALLOWED}
+     returning user_id),
+   logged as (${insertAudit("written join input using (user_id)")})
+   select exists (select from present) and not exists (select from written) as "isFull"`,
   // Issuing a code locks its consent: the first statement waits, and the later ones see the code and its grant.
   end: "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id",
   dropCodes: dropCodes("user_id = $1::uuid and client_id = $2"),
@@ -89,7 +94,8 @@ export const consents = (sql: Sql): Consents => ({
   ofUser: (userId) => rowsOf<Consent>(sql, OF_USER, [userId]),
   give: async (consent, audit) => {
     const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
-    await sql.query(CONSENT_SQL.give, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);
+    const [given] = await sql.query<{ isFull: boolean }>(CONSENT_SQL.give, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);
+    return given?.isFull !== true;
   },
   revoke: (id, userId, audit) =>
     sql.transaction(async (tx) => {

@@ -124,6 +124,25 @@ describe("docs/protocol.md#authorization-request: sign-in and consent", () => {
     }
   });
 
+  test("a consent that is full takes no further resource: the client gets invalid_target, and what was allowed stays", async () => {
+    const notes = "https://notes.example.test/mcp";
+    const { email, browser } = await consented({ resource: notes });
+    await runText(
+      server.database.sql,
+      `update consents set allowed = allowed || (select jsonb_object_agg('https://' || n || '.example.test/' || repeat('r', 1000), '["openid"]'::jsonb) from generate_series(1, 64) n)
+       where user_id = (select id from users where email = $1)`,
+      [email],
+    );
+    const page = await browser.follow(authorizePath({ resource: "https://mail.example.test/mcp" }));
+    expect(redirectParams(await browser.submit(page, { decision: "approve" }))).toEqual({
+      error: ["invalid_target"],
+      error_description: [expect.stringContaining("as many resources as one consent holds")],
+      state: ["st&1"],
+      iss: [server.url],
+    });
+    expect(await paramsOf302(browser, authorizePath({ resource: notes }))).toHaveProperty("code");
+  });
+
   test("a decision is accepted once and for the offer that was shown; another decision or one 31 s later returns 400", async () => {
     const { browser } = await signedIn();
     const page = await browser.follow(authorizePath());

@@ -117,6 +117,33 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(new Set(view?.allowed[""])).toEqual(new Set(words));
   });
 
+  test("a consent that is full takes no further resource, and still takes what it holds", async () => {
+    const give = (resource: string) =>
+      store().give(
+        {
+          id: anId(),
+          userId: scene.userId,
+          clientId: scene.clientId,
+          clientName: "A client",
+          scopes: ["crm:read"],
+          resources: [resource],
+          sessionId: scene.sessionId,
+        },
+        anAudit("consent.given", { userId: scene.userId }),
+      );
+    const place = (n: number) => `https://${n}.example.test/${"x".repeat(3_900)}`;
+    let held = 0;
+    while (await give(place(held))) held += 1;
+    expect(held).toBe(16); // of 65,536 characters
+    const before = await book().of(scene.userId, scene.clientId);
+    expect(before?.resources).toEqual([RESOURCE, ...Array.from({ length: held }, (_, n) => place(n))]);
+    expect(await give(place(held))).toBe(false);
+    expect(await give(place(0))).toBe(true);
+    expect(await book().of(scene.userId, scene.clientId)).toEqual(before);
+    const given = (await auditOf(database.sql, "consent.given")).filter(({ user_id }) => user_id === scene.userId);
+    expect(given).toHaveLength(held + 1);
+  });
+
   test("revoking a consent revokes all grants of that user to that client, and no others", async () => {
     const mine = await anOpenFamily(database.sql, scene);
     const code = await aCode(database.sql, scene);

@@ -109,8 +109,14 @@ async function approve(visit: Visit, decided: PendingDecision): Promise<void> {
   const { scopes, resources, newScopes, newResources } = authorization;
   const asked = { userId: signedIn.user.id, clientId, scopes, resources };
   // After the first of two clicks the consent is already stored, unless that click is still being handled.
-  if (!open.again || newScopes.length + newResources.length > 0)
-    await giveConsent({ ...asked, clientName: name, sessionId: signedIn.session.id }, visit.ports, visit.caller);
+  if (!open.again || newScopes.length + newResources.length > 0) {
+    try {
+      await giveConsent({ ...asked, clientName: name, sessionId: signedIn.session.id }, visit.ports, visit.caller);
+    } catch (error) {
+      if (!isRefusal(error) || error.code !== "invalid_target") throw error;
+      return refuseRequest(visit, decided.request, error.code, error.detail.description ?? "");
+    }
+  }
   await issueCode(visit, decided, decisionSecret(open, signedIn.user.id));
 }
 
