@@ -51,14 +51,12 @@ export const connectDatabase = ({ url, dir }: DatabaseLocation, pool?: PoolOptio
   url === undefined ? openEmbedded(dir, onDisk) : openPostgres(url, pool);
 
 async function openPostgres(url: string, options: PoolOptions = {}): Promise<Database> {
-  const { assertPoolerSettings, postgresPool, postgresSql } = await import("./sql-postgres.ts");
+  const { assertPoolerSettings, migratingSession, postgresPool, postgresSql } = await import("./sql-postgres.ts");
   const pool = postgresPool(url, options);
   const sql = postgresSql(pool, options);
   const init = async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/postgresql"), import("./orm-settings.ts")]);
-    // A migration takes as long as it takes, whatever deadlines role and database have. A pooler has those of its own.
-    const session = options.pooler === "transaction" ? {} : { options: "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0" };
-    return MikroORM.init({ ...settings, clientUrl: url, driverOptions: { connectionString: url, ...session }, pool: { min: 0, max: 2 } });
+    return MikroORM.init({ ...settings, clientUrl: url, driverOptions: migratingSession(url, options), pool: { min: 0, max: 2 } });
   };
   if (options.pooler === "transaction")
     await assertPoolerSettings(sql).catch(async (error: unknown) => {

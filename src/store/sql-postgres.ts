@@ -26,8 +26,11 @@ export interface PoolOptions {
   readonly pooler?: "none" | "transaction";
 }
 
+/** A statement sees what was committed before it, also after it waited for a lock: what limits, revokes and seals relies on that. */
+const ISOLATION = "-c default_transaction_isolation=read\\ committed";
+
 /**
- * What a connection of the server is set to. An acknowledged write is on disk, whatever the server's and role's defaults. JIT compilation
+ * What a connection of the server is set to. An acknowledged write is on disk, whatever the defaults of server, role and URL. JIT compilation
  * takes longer than these statements: 200 ms when an estimate is too high. The pool ends idle connections, not the server, which could do it
  * while a statement is on its way.
  */
@@ -35,12 +38,33 @@ const SESSION = {
   statement_timeout: STATEMENT,
   lock_timeout: 500,
   idle_in_transaction_session_timeout: 5_000,
-  options: "-c synchronous_commit=on -c jit=off -c idle_session_timeout=0",
+  options: `${ISOLATION} -c synchronous_commit=on -c jit=off -c idle_session_timeout=0`,
 };
+
+/** A migration takes as long as it takes. */
+const MIGRATING = { options: `${ISOLATION} -c statement_timeout=0 -c idle_in_transaction_session_timeout=0` };
+
+type Session = { readonly options: string } & Partial<typeof SESSION>;
+
+/**
+ * Where a connection leads, and what it is set to. The driver lets parameters of the URL win, so those that are set here are taken out of
+ * it; other `options` of the URL count, such as a `search_path`.
+ * @param pooler one that sets up the connections itself, when it connects
+ */
+function setUp(url: string, pooler: PoolOptions["pooler"], session: Session) {
+  if (pooler === "transaction") return { connectionString: url };
+  const at = new URL(url);
+  const options = [at.searchParams.get("options") ?? "", session.options].join(" ").trimStart(); // of two settings the later one counts
+  for (const name of Object.keys(SESSION)) at.searchParams.delete(name);
+  return { connectionString: at.search === new URL(url).search ? url : at.href, ...session, options };
+}
+
+/** How a migration connects. */
+export const migratingSession = (url: string, { pooler }: PoolOptions = {}) => setUp(url, pooler, MIGRATING);
 
 export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    connectionString: url,
+    ...setUp(url, pooler, SESSION),
     max: size,
     types,
     keepAlive: true,
@@ -48,7 +72,6 @@ export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOpt
     idleTimeoutMillis: 60_000,
     query_timeout: ANSWER,
     application_name: "countersign",
-    ...(pooler === "none" && SESSION), // a pooler has to set them itself, when it connects
   });
   // The waiting call gets the error of a lost connection; without listeners it would end the process.
   pool.on("error", () => {});
@@ -138,13 +161,16 @@ export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql =>
 const READ_SESSION = statement(
   "pooler_session",
   `select current_setting('synchronous_commit') not in ('off', 'local') as durable,
+     current_setting('default_transaction_isolation') = 'read committed' as isolated,
      (select bool_and(setting::int between 1 and 60000) from pg_settings
       where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')) as bounded`,
 );
 
 /** @throws {Error} when the connections that a pooler opens lack the settings that this process gives to its own */
 export async function assertPoolerSettings(sql: Tx): Promise<void> {
-  const [session] = await sql.query<{ durable: boolean; bounded: boolean }>(READ_SESSION, []);
+  const [session] = await sql.query<{ durable: boolean; isolated: boolean; bounded: boolean }>(READ_SESSION, []);
+  if (session?.isolated === false)
+    throw new Error("DATABASE_POOLER: default_transaction_isolation of the role or the database has to be read committed; reset it there.");
   if (session?.durable === true && session.bounded) return;
   throw new Error(
     "DATABASE_POOLER: the pooler's connections lack synchronous_commit, statement_timeout, lock_timeout or idle_in_transaction_session_timeout; set its connect_query as docs/production.md says.",

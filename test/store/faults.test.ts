@@ -152,7 +152,7 @@ if (TEST_DATABASE_URL !== undefined)
       expect(tries).toBeGreaterThan(2);
     });
 
-    test("sets durability and timeouts on every connection", async () => {
+    test("sets durability, isolation and timeouts on every connection, whatever database and URL say", async () => {
       const { url, drop } = await emptyPostgresDatabase(TEST_DATABASE_URL as string);
       closing.push(drop);
       const server = new pg.Client({ connectionString: TEST_DATABASE_URL });
@@ -164,9 +164,19 @@ if (TEST_DATABASE_URL !== undefined)
         "statement_timeout",
         "idle_in_transaction_session_timeout",
         "idle_session_timeout",
+        "default_transaction_isolation",
+        "application_name",
+        "geqo",
       ];
-      await server.query(`alter database ${new URL(url).pathname.slice(1)} set idle_session_timeout = '10s'`);
-      const database = await openDatabase({ url });
+      const name = new URL(url).pathname.slice(1);
+      await server.query(`alter database ${name} set idle_session_timeout = '10s'`);
+      await server.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`);
+      const parameters = new URLSearchParams({
+        options: "-c synchronous_commit=off -c geqo=off",
+        statement_timeout: "0",
+        application_name: "of the URL",
+      });
+      const database = await openDatabase({ url: `${url}?${parameters}` });
       closing.push(database.close);
       const shown = await database.sql.query<{ name: string; setting: string }>(
         statement("test_settings", "select name, setting from pg_settings where name = any($1::text[])"),
@@ -178,6 +188,10 @@ if (TEST_DATABASE_URL !== undefined)
         statement_timeout: "2000",
         idle_in_transaction_session_timeout: "5000",
         idle_session_timeout: "0",
+        default_transaction_isolation: "read committed",
+        // What else the URL says counts.
+        application_name: "of the URL",
+        geqo: "off",
       });
     });
   });

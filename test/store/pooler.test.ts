@@ -76,3 +76,14 @@ test("a pooler whose connections lack the deadlines is refused with the setting'
   const url = await aPooler((text) => text.replace(/ connect_query='[^']*(?:''[^']*)*'/, ""));
   await expect(openDatabase({ url, pool: { pooler: "transaction" } })).rejects.toThrow(/^DATABASE_POOLER: .*connect_query/);
 });
+
+test("a pooler whose connections have another isolation is refused with the setting's name", async () => {
+  const url = await aPooler();
+  const database = await openDatabase({ url, pool: { pooler: "transaction" } });
+  onTestFinished(() => database.close());
+  await runText(database.sql, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'repeatable read'`);
+  await runText(database.sql, "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database()").catch(
+    () => undefined, // its own connection is one of them
+  );
+  await expect(openDatabase({ url, pool: { pooler: "transaction" } })).rejects.toThrow(/^DATABASE_POOLER: default_transaction_isolation/);
+});
