@@ -1,9 +1,9 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
-import { CommandFailure, EXIT, PartlyDone } from "./failure.ts";
-import { digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, Yes } from "./management-api.ts";
-import { type Cell, printable, record, table, when, whenOf } from "./table.ts";
+import { CommandFailure, EXIT } from "./failure.ts";
+import { everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, Yes } from "./management-api.ts";
+import { type Cell, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-files-and-factors.ts";
 
@@ -65,7 +65,6 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
     (admin, id, { operator }): Promise<Shown> =>
       onceOnly((operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }), SECRET_LOST),
   ).addOption(new Yes("The client's present secret stops working at once."));
-  registerClientDetails(managed, terminal);
 }
 
 function clientLost({ operator }: Common): string {
@@ -171,73 +170,4 @@ function shown(client: Shown): string {
     updatedAt: when(updatedAt),
     lastUsedAt: when(lastUsedAt),
   });
-}
-
-type Versions = ManagementOutputs["operator"]["clients"]["document"]["versions"];
-
-const DAY = 86_400_000;
-/** Clients that one call deletes (docs/protocol.md#deleting-many-clients). */
-const MANY = 100;
-
-function registerClientDetails(command: ReturnType<typeof managementCommands>, terminal: Terminal) {
-  command(
-    "document <client_id>",
-    "for operators: the metadata document of a client, and what changed in it",
-    async ({ operator }, clientId: string) => {
-      const { versions } = await operator.clients.document.query({ clientId });
-      return { value: versions, text: documentText(versions) };
-    },
-  );
-  command(
-    "consents <client>",
-    "how many users allowed something to a client; with --operator who",
-    async (admin, named: string, options: Common) =>
-      options.operator ? whoAllowed(admin, named) : counted(admin, await recordId(admin, named, options)),
-  ).option("--operator", "as an operator: any client, named by its client_id");
-  command(
-    "delete-unused",
-    "for operators: delete clients that registered themselves and were not used for so many days",
-    async (admin, given: number) => deleteUnused(admin, terminal.clock() * 1000 - given * DAY),
-  )
-    .argument("<days>", "days without a token", digits(/^[1-9]\d{0,3}$/, "a number of days, at least 1"))
-    .addOption(new Yes("Clients that registered themselves and were not used are deleted with their grants and tokens."));
-}
-
-function documentText(versions: Versions): string {
-  const [newest] = versions;
-  if (newest === undefined) return "";
-  const { digest, size, from, lastFetchedAt } = newest;
-  const changed = ({ changes }: Versions[number]) => changes.map(({ member }) => member);
-  const head = record({ "sha-256": digest, bytes: size, since: when(from), "last fetched": when(lastFetchedAt) });
-  return `${head}\n\n${table(versions, { VERSION: "version", FROM: whenOf("from"), "CHANGED MEMBERS": changed })}\n\n${printable(newest.document)}`;
-}
-
-async function counted(admin: AdminClient, id: string): Promise<Output> {
-  const { total, totalIsExact, usedLately } = await admin.clients.consents.query({ id });
-  const value = { total, totalIsExact, usedLately };
-  return { value, text: record({ consents: totalIsExact ? total : `more than ${total}`, "used within 30 days": usedLately }) };
-}
-
-async function whoAllowed({ operator }: AdminClient, clientId: string): Promise<Output> {
-  const consents = await everyPage("consents", (at) => operator.consents.ofClient.query({ clientId, ...at }));
-  const times = { SINCE: whenOf("createdAt"), "LAST USED": whenOf("lastUsedAt") };
-  const whenEmpty = "No user allowed anything to this client.";
-  return { value: consents, text: table(consents, { ID: "id", USER: "email", ...times, SCOPES: "scopes" }), whenEmpty };
-}
-
-async function deleteUnused({ operator: { clients } }: AdminClient, unusedSince: number): Promise<Output> {
-  const found = await everyPage("clients", (at) => clients.list.query({ origin: "dynamic", unusedSince, ...at }));
-  const deleted: string[] = [];
-  const refused: ManagementOutputs["operator"]["clients"]["deleteMany"]["refused"][number][] = [];
-  for (let at = 0; at < found.length; at += MANY) {
-    const ids = found.slice(at, at + MANY).map(({ id }) => id);
-    const answer = await clients.deleteMany.mutate({ ids, unusedSince }).catch((error: unknown) => {
-      const done = `At least ${deleted.length} of ${found.length} clients were deleted. Run the command again to delete the others.`;
-      throw deleted.length === 0 ? error : new PartlyDone(done, error);
-    });
-    deleted.push(...answer.deleted);
-    refused.push(...answer.refused);
-  }
-  const lines = refused.map(({ id, message }) => `kept ${id}: ${printable(message)}`);
-  return { value: { deleted, refused }, text: [`deleted: ${deleted.length}`, ...lines].join("\n") };
 }

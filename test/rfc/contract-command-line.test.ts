@@ -337,24 +337,6 @@ describe("a command whose answer is lost", () => {
     expect((await run("clients", "create", "Lost", "--operator")).err).toContain("`countersign clients list --operator`");
   });
 
-  test("says how many unused clients an earlier request has deleted", async () => {
-    await runText(
-      server.database.sql,
-      `insert into clients (client_id, realm_id, origin, name, redirect_uris, scopes, grant_types, response_types, token_endpoint_auth_method, created_at)
-       select 'unused-' || n, realms.id, 'dynamic', 'x', '{}', '{}', '{refresh_token}', '{}', 'none', now() - interval '10 days'
-       from realms, generate_series(1, 101) n where realms.name = 'default'`,
-    );
-    let requests = 0;
-    const serverUrl = await losingAnswers(server.url, (path) => (path.includes("deleteMany") && ++requests === 2 ? 503 : undefined));
-    const { run } = atTerminal({ serverUrl, ...OPERATOR });
-    expect(await run("clients", "delete-unused", "9")).toEqual({
-      out: "",
-      err: "At least 100 of 101 clients were deleted. Run the command again to delete the others.\n  The server cannot answer right now (status 503). Try again later.\n",
-      code: 5,
-    });
-    expect((await run("clients", "delete-unused", "9")).code).toBe(0);
-  });
-
   test("does not say so where no request was sent", async () => {
     const { run, terminal } = atTerminal({ serverUrl: "http://127.0.0.1:1", password: undefined });
     mkdirSync(terminal.configDir);

@@ -62,12 +62,6 @@ const groups = (): readonly (readonly Step[])[] => [
       shows: /^deleted [0-9a-f-]{36}$/m,
     },
     { words: "clients show job --operator", ...notFound("job") },
-    { words: "clients consents Notes --operator", shows: "No user allowed anything to this client." },
-    {
-      words: "clients document https://app.example.test/client",
-      ...notFound("https://app.example.test/client", "No document of this client is stored"),
-    },
-    { words: "clients delete-unused 90 --yes", shows: "deleted: 0" },
   ],
   [
     { words: "users invite ada@example.test --role user", shows: "Invited ada@example.test as user; the link works for 7 days." },

@@ -27,8 +27,8 @@ COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _countersign; printf '%s\\n' "\${COMP
 test.for<[readonly string[], readonly string[]]>([
   [["countersign", "cl"], ["clients"]],
   [
-    ["countersign", "clients", "de"],
-    ["delete", "delete-unused"],
+    ["countersign", "clients", "d"],
+    ["disable", "delete"],
   ],
   [["countersign", "clients", "delete", "--y"], ["--yes"]],
   [["countersign", "--json", "delegations", "cut", "--ag"], ["--agent"]],
