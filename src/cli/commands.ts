@@ -123,8 +123,6 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "workloads unassign": ["countersign workloads unassign 0198f5a2-0000-7000-8000-000000000001"],
   "workloads test": ["countersign workloads test @token.jwt --signature"],
   "resources list": ["countersign resources list", "countersign resources list --search example.com --limit 25"],
-  "resources refusals": ["countersign resources refusals https://api.example.com --limit 20"],
-  "resources examine": ["countersign resources examine https://api.example.com"],
   "resources add": ["countersign resources add https://notes.example.com/mcp"],
   "resources show": ["countersign resources show https://notes.example.com/mcp"],
   "resources update": [

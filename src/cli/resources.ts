@@ -2,12 +2,11 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { collect } from "./client-options.ts";
-import { reportText } from "./doctor/finding.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
 import { REALM, realmNamed } from "./scopes.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
-import { printable, record, table, when, whenOf } from "./table.ts";
+import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 type Resource = ManagementOutputs["operator"]["resources"]["get"];
@@ -72,7 +71,6 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
     .addOption(new Option("--enable", "accept requests for it").conflicts("disable"))
     .option("--disable", "refuse requests for it");
   command("diff <url>", "compare the record of a resource with its metadata document", diff).addOption(REALM);
-  registerResourceReports(command, terminal);
   command("remove <url>", "remove the record of a resource", async (admin, resource: string, { realm }: Options) => {
     const removed = await admin.operator.resources.remove.mutate({ ...(await realmNamed(admin, realm)), resource });
     return { value: removed, text: `removed ${printable(removed.resource)}` };
@@ -186,23 +184,4 @@ async function diff(admin: AdminClient, resource: string, { realm }: Options): P
   const { added, removed } = found.difference;
   const lines = [...added.map((scope) => `+ ${printable(scope)}`), ...removed.map((scope) => `- ${printable(scope)}`)];
   return { value: found, text: lines.length === 0 ? "The record has the scopes of the metadata document." : lines.join("\n") };
-}
-
-function registerResourceReports(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
-  command("refusals <url>", "list the refused token requests that named a resource, newest first", refusals)
-    .addOption(REALM)
-    .addOption(LIMIT);
-  command("examine <url>", "check a resource as `countersign doctor` does, by requests of the server", async (admin, resource: string) => {
-    const report = await admin.operator.resources.examine.query({ resource });
-    if (report.verdict === "fault") terminal.end(1);
-    return { value: report, text: reportText(report, (_, mark) => mark) };
-  });
-}
-
-async function refusals(admin: AdminClient, resource: string, { realm, limit }: Options & Most): Promise<Output> {
-  const named = { ...(await realmNamed(admin, realm)), resource };
-  const { items, total } = await listed("records", (at) => admin.operator.resources.refusals.query({ ...named, ...at }), limit);
-  const columns = { AT: whenOf("at"), CLIENT: "clientId", USER: "userId", REASON: "reason", REQUEST: "requestId" } as const;
-  const whenEmpty = "No request for this resource was refused within 90 days.";
-  return { value: items, text: table(items, columns), total, whenEmpty };
 }

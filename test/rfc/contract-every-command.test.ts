@@ -131,8 +131,6 @@ const groups = (): readonly (readonly Step[])[] => [
       shows: /^sign-in that they demand +notes:read=phr,300$/m,
     },
     { words: "resources diff https://notes.example.test/mcp", code: 1, shows: "cannot be used: its host name is unknown" },
-    { words: "resources refusals https://notes.example.test/mcp", shows: "No request for this resource was refused within 90 days." },
-    { words: "resources examine https://notes.example.test/mcp", code: 1, shows: /^FAULT /m },
     { words: "resources remove https://notes.example.test/mcp --yes", shows: "https://notes.example.test/mcp" },
     {
       words: "resources show https://notes.example.test/mcp",

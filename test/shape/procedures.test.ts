@@ -25,6 +25,8 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, act: string]>> 
   "operator.realms.get": ["test/rfc/operator-users.test.ts", "realms.get.query("],
   "operator.realms.create": ["test/browser/console.test.ts", "Create realm"],
   "operator.realms.previewBranding": ["test/rfc/operator-users.test.ts", "previewBranding.mutate("],
+  "operator.resources.refusals": ["test/rfc/management-resources.test.ts", "resources.refusals.query("],
+  "operator.resources.examine": ["test/rfc/management-resources.test.ts", "resources.examine.query("],
   "operator.audit.export": ["test/rfc/spec-s2.12-audit.test.ts", "audit.export.query("],
   "operator.figures.get": ["test/browser/console.test.ts", 'open("/")'],
   "operator.delegations.groups": ["test/browser/console-operator.test.ts", 'name: "Pause"'],
