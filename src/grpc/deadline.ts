@@ -1,3 +1,4 @@
+import { untilAborted } from "../concurrency-limit.ts";
 import { Refusal } from "../errors.ts";
 import type { TokenCoreMethod } from "./local.ts";
 
@@ -70,33 +71,22 @@ export function shortenDeadline(headers: NodeJS.Dict<string | string[]>): void {
  * `temporarily_unavailable`.
  * @param onLeave receives a function to be called when the caller leaves; calling it later, or never, is harmless
  */
-export function withinBudget<T>(
+export async function withinBudget<T>(
   budget: number,
   onLeave: (leave: () => void) => void,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const stop = new AbortController();
-    let open = true;
-    const settle = () => {
-      open = false;
-      clearTimeout(timer);
-    };
-    const settled =
-      <A>(how: (value: A) => void) =>
-      (value: A) => {
-        settle();
-        how(value);
-      };
-    const giveUp = (reason: string) => {
-      if (!open) return;
-      settle();
-      const refusal = new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
-      stop.abort(refusal);
-      reject(refusal);
-    };
-    const timer = setTimeout(giveUp, budget, "deadline_passed");
-    onLeave(() => giveUp("caller_gone"));
-    work(stop.signal).then(settled(resolve), settled(reject));
-  });
+  const stop = new AbortController();
+  let open = true;
+  const giveUp = (reason: string) => {
+    if (open) stop.abort(new Refusal("temporarily_unavailable", reason, { retryAfter: 1 }));
+  };
+  const timer = setTimeout(giveUp, budget, "deadline_passed");
+  onLeave(() => giveUp("caller_gone"));
+  try {
+    return await untilAborted(work(stop.signal), stop.signal);
+  } finally {
+    open = false;
+    clearTimeout(timer);
+  }
 }
