@@ -1,6 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { handleServerStreamingCall, Server, ServerWritableStream } from "@grpc/grpc-js";
-import { epochMillis } from "../clock.ts";
 import { type RevocationEvent, revocationDigest } from "../core/revocation.ts";
 import { Refusal } from "../errors.ts";
 import {
@@ -13,7 +12,7 @@ import { type AddressOf, asResourceServer } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { statusOf } from "./refusal.ts";
 import type { RevocationFeed, RevocationPage } from "./revocation-feed.ts";
-import type { RunCall } from "./served-call.ts";
+import { callTerms, type RunCall } from "./served-call.ts";
 
 type Call = ServerWritableStream<Received, unknown>;
 type Answer = MessageInitShape<typeof WatchRevocationsResponseSchema>;
@@ -71,15 +70,9 @@ export function serveRevocations(
   let stopping = false;
 
   async function begin(call: Call): Promise<void> {
-    const terms = {
-      method: method.name,
-      limit: BEGINNING_LIMIT,
-      callerWaits: Number(call.getDeadline()) - epochMillis(),
-      onLeave: (leave: () => void) => call.on("cancelled", leave),
-    };
     const pipe = pipeTo(call);
     let callerChanged = false;
-    const { beginning, stop } = await run(terms, async (signal) => {
+    const { beginning, stop } = await run(callTerms(call, method.name, BEGINNING_LIMIT), async (signal) => {
       if (call.request.refusal) throw call.request.refusal;
       const { client } = asResourceServer(call, signal, addressOf);
       const authenticate = () => core.introspect({ client, tokens: [] }, { signal });

@@ -37,6 +37,14 @@ export function callRunner(calls: ConcurrencyLimit, onFault: OnFault): RunCall {
   };
 }
 
+/** The terms of a gRPC call. */
+export const callTerms = (call: Pick<UnaryCall, "getDeadline" | "on">, method: string, limit: number): CallTerms => ({
+  method,
+  limit,
+  callerWaits: Number(call.getDeadline()) - epochMillis(),
+  onLeave: (leave) => call.on("cancelled", leave),
+});
+
 export const authorizationOf = (call: Pick<UnaryCall, "metadata">): string[] => call.metadata.get("authorization").map(String);
 
 /** How a method is served: `bytes` of a request at most, and `limit` in milliseconds. */
@@ -56,13 +64,7 @@ export function serveUnary(server: Server, method: DescMethodUnary, run: RunCall
       done(NOT_ADMITTED);
       return;
     }
-    const terms = {
-      method: method.name,
-      limit,
-      callerWaits: Number(call.getDeadline()) - epochMillis(),
-      onLeave: (leave: () => void) => call.on("cancelled", leave),
-    };
-    run(terms, async (signal) => {
+    run(callTerms(call, method.name, limit), async (signal) => {
       if (call.request.refusal) throw call.request.refusal;
       return answer(call.request.message, call, signal);
     }).then(
