@@ -51,8 +51,7 @@ export function startOutbox(options: {
 }): OutboxWorker {
   const { outbox, mailer, log, idle = 1_000, onFailure = () => {}, logLinks = false } = options;
   let closing = false;
-  let woken = false;
-  let rouse = () => {};
+  let roused = new AbortController();
 
   const deliver = async (mail: QueuedMail) => {
     if (mail.left <= 0) {
@@ -79,16 +78,10 @@ export function startOutbox(options: {
     }
   };
 
-  const rest = async () => {
-    const roused = new AbortController();
-    rouse = () => roused.abort();
-    await setTimeout(idle, undefined, { ref: false, signal: roused.signal }).catch(() => undefined);
-  };
-
   const work = async () => {
     let reachable = true;
     while (!closing) {
-      woken = false;
+      roused = new AbortController();
       let found = false;
       try {
         const [mail] = await outbox.claim(1, LEASE);
@@ -99,19 +92,16 @@ export function startOutbox(options: {
         if (reachable) log.warn("outbox_unreachable", { error }); // once for each outage
         reachable = false;
       }
-      if (!found && !woken && !closing) await rest();
+      if (!found) await setTimeout(idle, undefined, { ref: false, signal: roused.signal }).catch(() => undefined);
     }
   };
   const done = work();
 
   return {
-    wake: () => {
-      woken = true;
-      rouse();
-    },
+    wake: () => roused.abort(),
     close: async () => {
       closing = true;
-      rouse();
+      roused.abort();
       await done;
       mailer.close();
     },
