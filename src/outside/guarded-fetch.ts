@@ -113,39 +113,30 @@ export function guardedFetch({ resolve, ...rules }: GuardedFetchOptions): Guarde
       throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);
     }
   };
-  const get = <T>(url: string, expected: Expected<T>): Promise<T> =>
+  const get = (url: string, expected: Expected): Promise<{ readonly bytes: Buffer; readonly headers: Headers }> =>
     exchange({ url, method: "GET", headers: { accept: expected.accept }, maxBytes: expected.maxBytes }, async (response) => {
       assertResponse(response, expected);
-      return expected.take(await bodyOf(response, expected.maxBytes), response.headers);
+      return { bytes: await bodyOf(response, expected.maxBytes), headers: response.headers };
     });
   return {
     send: (request) => exchange(request, (response) => whole(response, request.maxBytes)),
-    json: (url, maxBytes) =>
-      get(url, {
-        maxBytes,
-        accept: "application/json",
-        isWanted: isJson,
-        otherwise: "not_json",
-        take: (bytes, headers) => ({ ...parse(bytes), freshFor: freshness(headers) }),
-      }),
-    text: (url, mediaType, maxBytes) =>
-      get(url, {
-        maxBytes,
-        accept: mediaType,
-        isWanted: (contentType) => isMediaType(contentType, mediaType),
-        otherwise: "media_type_not_expected",
-        take: (bytes) => bytes.toString("utf8"),
-      }),
+    async json(url, maxBytes) {
+      const { bytes, headers } = await get(url, { maxBytes, accept: "application/json", isWanted: isJson, otherwise: "not_json" });
+      return { ...parse(bytes), freshFor: freshness(headers) };
+    },
+    async text(url, accept, maxBytes) {
+      const isWanted = (contentType: Headers[string]) => isMediaType(contentType, accept);
+      return (await get(url, { maxBytes, accept, isWanted, otherwise: "media_type_not_expected" })).bytes.toString("utf8");
+    },
   };
 }
 
-/** What a response must be, and how it is read. `otherwise` is the reason of the failure for any other type. */
-interface Expected<T> {
+/** What a response must be. `otherwise` is the reason of the failure for any other type. */
+interface Expected {
   readonly maxBytes: number;
   readonly accept: string;
   readonly isWanted: (contentType: Headers[string]) => boolean;
   readonly otherwise: string;
-  readonly take: (bytes: Buffer, headers: Headers) => T;
 }
 
 /** Connects only to checked addresses, and checks the address that was reached. */
@@ -198,7 +189,7 @@ async function send<T>(
   }
 }
 
-function assertResponse<T>({ statusCode, headers }: Dispatcher.ResponseData, { isWanted, otherwise, maxBytes }: Expected<T>): void {
+function assertResponse({ statusCode, headers }: Dispatcher.ResponseData, { isWanted, otherwise, maxBytes }: Expected): void {
   if (statusCode !== 200) throw new FetchFailure("status_not_200");
   if (!isWanted(headers["content-type"])) throw new FetchFailure(otherwise);
   assertPlain(headers, maxBytes);
