@@ -32,17 +32,8 @@ export function proofNonces(keys: Pick<Keys, "own" | "signing">): ProofNonces {
   };
 }
 
-/** Secrets, and the nonces of the last periods, by key. */
-const derived = new WeakMap<SigningKey, { readonly secret: Buffer; readonly nonces: Map<number, string> }>();
-
-function nonceOf(key: SigningKey, period: number): string {
-  const known = derived.get(key) ?? { secret: derivedSecret(key, "DPoP nonce"), nonces: new Map<number, string>() };
-  derived.set(key, known);
-  const nonce = known.nonces.get(period) ?? createHmac("sha256", known.secret).update(String(period)).digest("base64url");
-  known.nonces.set(period, nonce);
-  for (const earlier of known.nonces.keys()) if (earlier < period - 1) known.nonces.delete(earlier);
-  return nonce;
-}
+const nonceOf = (key: SigningKey, period: number): string =>
+  createHmac("sha256", derivedSecret(key, "DPoP nonce")).update(String(period)).digest("base64url");
 
 const MAX_PROOF_LENGTH = 4_096;
 

@@ -63,25 +63,22 @@ export type SuccessorInput = Pick<RefreshTokenGrant, "refreshToken" | "scope" | 
  * Requests for another scope or resource have another successor, so that only a repeated request finds its successor current.
  * @returns 64 hexadecimal characters
  */
-export function successorOf(key: SigningKey): (request: SuccessorInput) => string {
-  const known = made.get(key) ?? successorWith(key);
-  made.set(key, known);
-  return known;
-}
-
-const made = new WeakMap<SigningKey, (request: SuccessorInput) => string>();
-
-function successorWith(key: SigningKey): (request: SuccessorInput) => string {
-  const secret = derivedSecret(key, "refresh token successor");
-  const sorted = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
-  return ({ refreshToken, scope, resource }) => {
+export const successorOf =
+  (key: SigningKey) =>
+  ({ refreshToken, scope, resource }: SuccessorInput): string => {
+    const sorted = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
     const request = JSON.stringify([refreshToken, scope === undefined ? null : sorted(scope.split(" ")), sorted(resource)]);
-    return createHmac("sha256", secret).update(request).digest("hex");
+    return createHmac("sha256", derivedSecret(key, "refresh token successor")).update(request).digest("hex");
   };
-}
 
-/** A secret of 32 bytes for one purpose: the same in every core that has the signing key, and unpredictable to anyone else. */
+const derived = new WeakMap<SigningKey, Map<string, Buffer>>();
+
+/** A secret of 32 bytes for one purpose: the same in every core that has the signing key, and unpredictable to anyone else. Derived once. */
 export function derivedSecret(key: SigningKey, purpose: string): Buffer {
-  const seed = key.privateKey.export({ type: "pkcs8", format: "der" });
-  return Buffer.from(hkdfSync("sha256", seed, "", `countersign ${purpose}`, 32));
+  const secrets = derived.get(key) ?? new Map<string, Buffer>();
+  derived.set(key, secrets);
+  const seed = () => key.privateKey.export({ type: "pkcs8", format: "der" });
+  const secret = secrets.get(purpose) ?? Buffer.from(hkdfSync("sha256", seed(), "", `countersign ${purpose}`, 32));
+  secrets.set(purpose, secret);
+  return secret;
 }
