@@ -2,7 +2,7 @@ import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri, demandsOf } from ".
 import { assertDocumentUrl, resolveClient } from "../clients/find-client.ts";
 import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import type { AuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import type { AuthorizationRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
 import { knownAcrValues } from "../protocol/authentication-context.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
@@ -194,29 +194,32 @@ export async function validateRequest(request: AuthorizationRequest, client: Cli
 
 /** The same, and logs the requested scopes that are dropped. @throws {Refusal} as validateRequest */
 export async function loggedRequest(request: AuthorizationRequest, client: Client, requestId: string, core: Core): Promise<ValidRequest> {
-  await core.resourceDiscovery?.discover(client.realmId, request.resource);
-  try {
-    const valid = await validateRequest(request, client, core);
-    logDropped(valid.droppedScopes, request, client, requestId, core);
-    return valid;
-  } catch (error) {
-    if (isRefusal(error) && error.code === "invalid_scope") {
-      const dropped = droppedScopes(request.scope, client, await requestedTarget(request, client, core));
-      logDropped(dropped, request, client, requestId, core);
-    }
-    throw error;
-  }
+  return loggingDropped({ ...request, requestId }, client, core, () => validateRequest(request, client, core));
 }
 
-/** Logs the requested scopes that are dropped, because their absence would look like a fault of the client. */
-export function logDropped(
-  dropped: readonly string[],
-  { resource }: Pick<AuthorizationRequest, "resource">,
+/**
+ * Finds the access that a request asks for, once unknown resources were looked up, and logs the requested scopes that are dropped: their
+ * absence would look like a fault of the client.
+ */
+export async function loggingDropped<Access extends Pick<RequestableAccess, "droppedScopes">>(
+  { scope, resource, requestId }: AccessParameters & Pick<ValidateAuthorizationRequest, "requestId">,
   client: Client,
-  requestId: string,
-  { log }: Core,
-): void {
-  if (dropped.length === 0) return;
-  const target = resource.length > 0 && { resource: resource.join(" ") };
-  log.info("scope_dropped", { clientId: client.clientId, ...target, scope: dropped.join(" "), rule: SCOPE_ALLOWED.name, requestId });
+  core: Core,
+  find: () => Promise<Access>,
+): Promise<Access> {
+  const log = (dropped: readonly string[]): void => {
+    if (dropped.length === 0) return;
+    const target = resource.length > 0 && { resource: resource.join(" ") };
+    core.log.info("scope_dropped", { clientId: client.clientId, ...target, scope: dropped.join(" "), rule: SCOPE_ALLOWED.name, requestId });
+  };
+  await core.resourceDiscovery?.discover(client.realmId, resource);
+  try {
+    const access = await find();
+    log(access.droppedScopes);
+    return access;
+  } catch (error) {
+    if (isRefusal(error) && error.reason === "no_scope_left")
+      log(droppedScopes(scope, client, await requestedTarget({ resource }, client, core)));
+    throw error;
+  }
 }

@@ -1,16 +1,15 @@
 import { type Client, demandsOf } from "../clients/client.ts";
-import { isRefusal, Refusal } from "../errors.ts";
+import { Refusal } from "../errors.ts";
 import type { AuthorizeDeviceRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { DEVICE_CODE } from "../protocol/grants.ts";
 import { newUserCode, parseUserCode, printUserCode } from "../protocol/user-code.ts";
 import { hashSecret, newId, newSecret } from "../random.ts";
 import { demandOf } from "../resources/resource.ts";
 import { authorizationOf, bindingOf, type RequestSession } from "./authorization.ts";
-import { assertShort, logDropped, requestableAccess, requestedTarget } from "./authorization-request.ts";
+import { assertShort, loggingDropped, requestableAccess, requestedTarget } from "./authorization-request.ts";
 import { authenticatedClient } from "./client-authentication.ts";
 import { consumeProof, verifyProof } from "./dpop.ts";
 import { GRANT_HELD, issueRecord } from "./grants/grant.ts";
-import { droppedScopes } from "./policy/access.ts";
 import type { Core } from "./ports.ts";
 import type { DeviceState } from "./stored-grants.ts";
 
@@ -32,7 +31,9 @@ export async function authorizeDevice(request: AuthorizeDeviceRequest, core: Cor
   const proven = request.client?.dpop && verifyProof(request.client.dpop, core, demandsOf(client));
   GRANT_HELD.check({ client, grant: { case: "deviceCode" } });
   assertShort({ scope: request.scope, resource: request.resource });
-  const { scopes, resources } = await loggedAccess(request, client, core);
+  const { scopes, resources } = await loggingDropped(request, client, core, async () =>
+    requestableAccess(request, client, await requestedTarget(request, client, core), core),
+  );
   if (proven !== undefined) await consumeProof(proven, core);
   const address = request.client?.address ?? "";
   for (let tries = 0; tries < TRIES; tries++) {
@@ -56,20 +57,6 @@ export async function authorizeDevice(request: AuthorizeDeviceRequest, core: Cor
       return { deviceCode, userCode: printUserCode(userCode), expiresIn: LIFETIME, interval: INTERVAL, dpopNonce: proven?.dpopNonce };
   }
   throw new Refusal("temporarily_unavailable", "user_codes_taken", { retryAfter: 1 });
-}
-
-async function loggedAccess(request: AuthorizeDeviceRequest, client: Client, core: Core) {
-  await core.resourceDiscovery?.discover(client.realmId, request.resource);
-  const target = await requestedTarget(request, client, core);
-  try {
-    const access = await requestableAccess(request, client, target, core);
-    logDropped(access.droppedScopes, request, client, request.requestId, core);
-    return access;
-  } catch (error) {
-    if (isRefusal(error) && error.reason === "no_scope_left")
-      logDropped(droppedScopes(request.scope, client, target), request, client, request.requestId, core);
-    throw error;
-  }
 }
 
 /** The id of the pending request with a user code. @param text as the user wrote it  @throws {Refusal} not_found */
