@@ -64,6 +64,8 @@ export function prefetch(
   return { client, code, device, family };
 }
 
+const CONFIDENTIAL_ONLY: RefusalAudit = { event: "token.refused", publicClients: false, unauthenticated: false };
+
 type IssuedBinding = Promise<Pick<DeviceState, "clientId" | "documentClient"> | undefined>;
 
 /** The client of a metadata document as it is stored with the code or refresh token that the request presents. */
@@ -105,7 +107,7 @@ export async function answerTokenRequest({ client: credential, requestId, grant 
     await authenticating;
     throw new Refusal("unsupported_grant_type", "grant_missing");
   }
-  const { refusalAudit, issue } = rowOf(grant.case, isWorkload);
+  const { refusalAudit = CONFIDENTIAL_ONLY, issue } = rowOf(grant.case, isWorkload);
   const authenticated = await (refusalAudit.unauthenticated
     ? authenticating.catch((error: unknown) => refuseUnauthenticated(error, unauthenticated, core))
     : authenticating);

@@ -60,7 +60,8 @@ export type WouldBeGranted = MessageInitShape<typeof WouldBeGrantedSchema>;
 /** A grant: its rules in the order of evaluation, and its handlers. */
 export interface Grant<Case extends GrantCase> {
   readonly rules: readonly RuleHead[];
-  readonly refusalAudit: RefusalAudit;
+  /** Default: of confidential clients alone. */
+  readonly refusalAudit?: RefusalAudit;
   /** Evaluates the rules and issues tokens. @throws {Refusal} of the first rule that does not hold */
   issue(request: GrantRequest<Case>, core: Core): Promise<TokenAnswer>;
   /** Evaluates the same rules and writes nothing. @throws {Refusal} as `issue` */
@@ -106,8 +107,6 @@ export async function termsOfAudience(client: Client, { resources }: Pick<Core, 
   const uris = audienceOf(client).filter(isAbsoluteUri);
   return uris.length === 0 ? [] : resources.of(client.realmId, uris);
 }
-
-export const CONFIDENTIAL_ONLY: RefusalAudit = { event: "token.refused", publicClients: false, unauthenticated: false };
 
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 

@@ -1,4 +1,4 @@
-import { isRefusal, Refusal } from "../../errors.ts";
+import { isRefusal, Refusal, type RefusalCode } from "../../errors.ts";
 
 /** A condition of a request, as `explain` lists it. */
 export interface RuleHead {
@@ -35,6 +35,14 @@ export const isVerdict = (error: unknown): error is Refusal => isRefusal(error) 
 
 /** The members of an audit record that say why a request was refused. */
 export const because = ({ code, reason, detail: { rule } }: Refusal) => ({ reason, error: code, ...(rule !== undefined && { rule }) });
+
+/** The same refusal under one code, for a caller who may learn nothing else. */
+export const withoutDetails =
+  (code: RefusalCode) =>
+  (refusal: Refusal): Refusal => {
+    const { rule, cause = refusal } = refusal.detail;
+    return new Refusal(code, refusal.reason, { ...(rule !== undefined && { rule }), cause });
+  };
 
 /** Adds the name of its rule to a refusal, unless an inner rule has named it. */
 export const named = ({ name }: RuleHead, refusal: Refusal): Refusal => {

@@ -12,7 +12,6 @@ import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import { idTokenClaims } from "../../tokens/id-token.ts";
 import {
   accessTokenAnswer,
-  CONFIDENTIAL_ONLY,
   GRANT_RULES,
   type Grant,
   type GrantRequest,
@@ -136,7 +135,6 @@ function idTokenFor(code: CodeState, client: Client, core: Core): Promise<string
 
 export const authorizationCode: Grant<"authorizationCode"> = {
   rules: [...GRANT_RULES, ...CODE_RULES],
-  refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
     const decision = await decide(request);

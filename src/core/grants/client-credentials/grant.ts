@@ -9,7 +9,6 @@ import type { Core } from "../../ports.ts";
 import { ownJti } from "../../tokens/access-token.ts";
 import {
   accessTokenAnswer,
-  CONFIDENTIAL_ONLY,
   GRANT_RULES,
   type Grant,
   type GrantRequest,
@@ -91,7 +90,6 @@ export async function issueOwnToken(token: OwnToken, core: Core): Promise<TokenA
 
 export const clientCredentials: Grant<"clientCredentials"> = {
   rules: [...GRANT_RULES, CONFIDENTIAL_CLIENT, SCOPE, RESOURCE],
-  refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
     const terms = await termsOfAudience(request.client, core);

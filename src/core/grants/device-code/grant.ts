@@ -8,7 +8,7 @@ import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState, Confirmation, DeviceState } from "../../stored-grants.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
 import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
-import { AGENT_NOT_PAUSED, CONFIDENTIAL_ONLY, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
+import { AGENT_NOT_PAUSED, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
 
 /** A stored request; `code` once a user has approved it. */
 type KnownDevice = DpopKeyFacts & { readonly client: Client; readonly device: DeviceState; readonly code: CodeState | undefined };
@@ -121,7 +121,6 @@ async function decide({ client, grant, prefetched, confirmation }: Request, trac
 /** Tokens for a client whose user signs in and decides in a browser elsewhere. @see RFC 8628 */
 export const deviceCode: Grant<"deviceCode"> = {
   rules: [...GRANT_RULES, ...DEVICE_RULES],
-  refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
     const decision = await decide(request);

@@ -1,8 +1,8 @@
-import { Refusal, withoutDescription } from "../../../errors.ts";
+import { withoutDescription } from "../../../errors.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { lifetimeAt } from "../../../resources/resource.ts";
-import { ENFORCED, isVerdict } from "../../policy/rule.ts";
+import { ENFORCED, isVerdict, withoutDetails } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { assertSignedByRemoteKeys } from "../../signing/published-keys.ts";
 import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../../stored-grants.ts";
@@ -34,11 +34,7 @@ import {
 type Request = GrantRequest<"jwtBearer">;
 
 /** The client learns one code about an assertion, whatever is wrong with it. */
-const withoutDetails = (refusal: Refusal): Refusal =>
-  new Refusal("invalid_grant", refusal.reason, {
-    cause: refusal,
-    ...(refusal.detail.rule !== undefined && { rule: refusal.detail.rule }),
-  });
+const asInvalidGrant = withoutDetails("invalid_grant");
 
 const read = async (text: string, { trustedIssuers }: IdentityAssertionPorts, { issuer }: Core): Promise<IdentityAssertion> =>
   readIdentityAssertion(text, trustedIssuers, issuer);
@@ -49,7 +45,7 @@ async function decide({ client, grant, refusalDetails, confirmation }: Request, 
   // Without a description, as all refusals of an identity assertion are.
   outer.masked(withoutDescription).check(GRANT_HELD, { client, grant });
   outer.check(PARAMETERS_PRESENT, { grant });
-  const trace = outer.masked(withoutDetails);
+  const trace = outer.masked(asInvalidGrant);
   const params = grant.value;
   const assertion = await trace.settle(ASSERTION_READ, read(params.assertion, ports, core));
   await trace.settle(
@@ -103,7 +99,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
     const issued = { clientId, grantType: JWT_BEARER, scopes, audience, jti, grantId: opened.id, requestId };
     const audit = issueRecord("client", { ...issued, ...(act && { actChain: actorsOf(act) }) });
     const subject = await ports.assertions.accept(identity, opened, audit).catch((error: unknown) => {
-      throw isVerdict(error) ? withoutDetails(error) : error;
+      throw isVerdict(error) ? asInvalidGrant(error) : error;
     });
     const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
     return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, act, cnf }, core);

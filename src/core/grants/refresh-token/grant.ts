@@ -14,7 +14,6 @@ import { newJti, signInClaims } from "../../tokens/access-token.ts";
 import {
   AGENT_NOT_PAUSED,
   accessTokenAnswer,
-  CONFIDENTIAL_ONLY,
   GRANT_RULES,
   type Grant,
   type GrantRequest,
@@ -153,7 +152,6 @@ async function revokeReplayed(family: FamilyState, refusal: Refusal, { client, r
 
 export const refreshToken: Grant<"refreshToken"> = {
   rules: [...GRANT_RULES, ...REFRESH_RULES],
-  refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
     for (const rule of GRANT_RULES) ENFORCED.check(rule, request);

@@ -3,7 +3,7 @@ import { isAssertionAlgorithm } from "../../../clients/public-keys.ts";
 import { Refusal, withoutDescription } from "../../../errors.ts";
 import type { ClientCredential, JwtBearerGrant, TokenRequest } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
-import { ENFORCED, isVerdict, type Rule, type RuleHead, type RuleTrace } from "../../policy/rule.ts";
+import { ENFORCED, isVerdict, type Rule, type RuleHead, type RuleTrace, withoutDetails } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { hasForbiddenMember, parseJws, parseObject } from "../../signing/jws.ts";
 import { checkWorkload, type KnownWorkload, refusedWorkload, workloadName } from "../../workload/authentication.ts";
@@ -94,12 +94,6 @@ export const WORKLOAD_RULES: readonly RuleHead[] = [
 
 export const WORKLOAD_GRANT_AUTHENTICATION: readonly RuleHead[] = [PARAMETERS_PRESENT, NO_CREDENTIAL, ...WORKLOAD_RULES, GRANT_HELD];
 
-/** Outsiders learn one code about a token, whatever is wrong with it; its holder learns that it stands for no client. */
-export const masked =
-  (code: "invalid_grant" | "unauthorized_client") =>
-  ({ reason, detail: { rule, cause } }: Refusal): Refusal =>
-    new Refusal(code, reason, { ...(rule !== undefined && { rule }), cause });
-
 /** What is known of a workload while its token is judged, for the record of a refusal. */
 type Progress = { known?: KnownWorkload; clientId?: string };
 
@@ -116,14 +110,15 @@ export async function judgeWorkload(
   core: Core,
   { trace = ENFORCED, progress = {}, checksSignature = true }: Judgement = {},
 ): Promise<{ readonly client: Client; readonly workload: Required<RequestWorkload> }> {
-  const judging = trace.masked(masked("invalid_grant"));
+  // Outsiders learn one code about a token, whatever is wrong with it; its holder learns that it stands for no client.
+  const judging = trace.masked(withoutDetails("invalid_grant"));
   const token = judging.check(WORKLOAD_FORM, text);
   const facts = { token, localIssuer: core.issuer, known: await core.workloads.find(token.issuers, token.subject) };
   const issuer = judging.check(WORKLOAD_ISSUER, facts);
   const known = { token, issuer };
   progress.known = known;
   const use = await checkWorkload(known, core, { trace: judging, checksSignature });
-  const clientId = trace.masked(masked("unauthorized_client")).check(WORKLOAD_IDENTITY, { ...facts, issuer });
+  const clientId = trace.masked(withoutDetails("unauthorized_client")).check(WORKLOAD_IDENTITY, { ...facts, issuer });
   progress.clientId = clientId;
   const client = trace.check(WORKLOAD_CLIENT, await core.clients.byClientId(clientId));
   return { client, workload: { name: workloadName({ token, known }), proof: { known, use } } };
@@ -138,7 +133,7 @@ export async function evaluateWorkloadGrant(
   { trace = ENFORCED, ...judgement }: Judgement = {},
 ): ReturnType<typeof judgeWorkload> {
   trace.check(PARAMETERS_PRESENT, { grant });
-  trace.masked(masked("invalid_grant")).check(NO_CREDENTIAL, credential);
+  trace.masked(withoutDetails("invalid_grant")).check(NO_CREDENTIAL, credential);
   const judged = await judgeWorkload(grant.value.assertion, core, { trace, ...judgement });
   // Without a description, as where the identity stands for no client.
   trace.masked(withoutDescription).check(GRANT_HELD, { client: judged.client, grant });

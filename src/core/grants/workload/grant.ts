@@ -5,12 +5,11 @@ import { parseScope } from "../../../protocol/access.ts";
 import { detailsRefused, GRANTS } from "../../../protocol/grants.ts";
 import type { ResourceTerms } from "../../../resources/resource.ts";
 import { AGENT_SCOPES, allowedAt } from "../../policy/access.ts";
-import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
+import { ENFORCED, type Rule, type RuleHead, withoutDetails } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { consumeWorkload } from "../../workload/authentication.ts";
 import { issueOwnToken, RESOURCE } from "../client-credentials/grant.ts";
-import { CONFIDENTIAL_ONLY, type Grant, type GrantRequest, previewOf, termsOfAudience } from "../grant.ts";
-import { masked } from "./authentication.ts";
+import { type Grant, type GrantRequest, previewOf, termsOfAudience } from "../grant.ts";
 
 type Facts = { readonly client: Client; readonly params: JwtBearerGrant; readonly terms: readonly ResourceTerms[] };
 
@@ -57,7 +56,7 @@ export const WORKLOAD_UNUSED: RuleHead = {
 };
 
 /** A token that was used before is no better than any other that is refused. */
-const asInvalidGrant = masked("invalid_grant");
+const asInvalidGrant = withoutDetails("invalid_grant");
 
 /** Evaluates the rules. The token is used up; for `explain`, whose core uses nothing up, it is only looked up. */
 async function decide({ client, grant: { value: params }, workload }: GrantRequest<"jwtBearer">, core: Core, trace = ENFORCED) {
@@ -77,7 +76,6 @@ async function decide({ client, grant: { value: params }, workload }: GrantReque
  */
 export const workloadGrant: Grant<"jwtBearer"> = {
   rules: [NO_DETAILS, RESOURCE_NAMED, SCOPE, RESOURCE, WORKLOAD_UNUSED],
-  refusalAudit: CONFIDENTIAL_ONLY,
 
   async issue(request, core) {
     return issueOwnToken({ ...request, ...(await decide(request, core)), grantType: GRANTS.jwtBearer.grantType }, core);
