@@ -1,5 +1,5 @@
 import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
-import { insertAudit } from "./audit-log.ts";
+import { auditEach } from "./audit-log.ts";
 import { namedClient, userOf } from "./delegations.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { firstRow, hasRow, jsonRows, type Sql, statements } from "./sql.ts";
@@ -18,11 +18,7 @@ const IN_REACH = `agent_pauses.user_id = ?::uuid
    or (agent_pauses.user_id is null
      and exists (select 1 from delegations where delegations.actor = agent_pauses.agent and delegations.user_id = ?::uuid))`;
 
-const logged = (rows: string): string =>
-  `logged as (${insertAudit(
-    `(select value || jsonb_build_object('clientId', ${rows}.agent, 'userId', ${rows}.user_id::text) as audit
-      from ${rows}, jsonb_array_elements($3::jsonb)) as entries`,
-  )})`;
+const logged = (rows: string): string => `logged as (${auditEach(rows, "$3", { clientId: "agent", userId: "user_id::text" })})`;
 
 const SQL = statements("agent", {
   pause: `with agent as (

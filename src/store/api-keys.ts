@@ -1,7 +1,7 @@
 import { type ApiKey, MOST_VALID_KEYS } from "../clients/api-key.ts";
 import type { Client } from "../clients/client.ts";
 import type { ApiKeyDirectory, ApiKeys } from "../clients/ports.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { auditEach } from "./audit-log.ts";
 import { CLIENT, IN_REACH, ownerOf } from "./clients.ts";
 import { firstRow, hasRow, jsonRows, rowsOf, type Sql, statements } from "./sql.ts";
 import { API_KEYS, CLIENTS } from "./tables/clients.ts";
@@ -22,7 +22,7 @@ const SQL = statements("api_key", {
      insert into api_keys (id, client_id, name, prefix, last4, key_hash)
      select $3::uuid, id, $4, $5, $6, $7::bytea from target where environment = 'development'
        and (select count(*) from api_keys where client_id = target.id and revoked_at is null) < ${MOST_VALID_KEYS} returning *),
-   logged as (${insertAudit(`created, ${entriesIn("$8")}`)})
+   logged as (${auditEach("created", "$8")})
    select ${API_KEYS.select(API_KEY, "created")} from created`,
   ofClient: `with ${TARGET}
    select ${API_KEYS.select(API_KEY)} from (
@@ -33,9 +33,7 @@ const SQL = statements("api_key", {
    revoked as (
      update api_keys set revoked_at = now()
      where id = $3::uuid and client_id in (select id from target) and revoked_at is null returning *),
-   logged as (${insertAudit(
-     "(select value || jsonb_build_object('clientId', target.client_id) as audit from revoked, target, jsonb_array_elements($4::jsonb)) as entries",
-   )})
+   logged as (${auditEach("revoked, target", "$4", { clientId: "target.client_id" })})
    select ${API_KEYS.select(API_KEY, "revoked")} from revoked`,
   revoked: `with ${TARGET}
    select ${API_KEYS.select(API_KEY)} from api_keys where id = $3::uuid and client_id in (select id from target) and revoked_at is not null`,

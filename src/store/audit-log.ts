@@ -38,10 +38,17 @@ export const insertAudit = (source: string): string =>
 /** A from-item for insertAudit. @param parameter such as `$2`, a jsonb array of entries */
 export const entriesIn = (parameter: string): string => `(select value as audit from jsonb_array_elements(${parameter}::jsonb)) as entries`;
 
-const RECORD = statement(
-  "audit_record",
-  `with entries as (select value as audit from jsonb_array_elements($1::jsonb)) ${insertAudit("entries")}`,
-);
+/**
+ * An insertAudit of the entries for each row.
+ * @param rows a from-item  @param parameter as for entriesIn  @param about members that the rows add to their entries, as SQL
+ */
+export function auditEach(rows: string, parameter: string, about: Readonly<Record<string, string>> = {}): string {
+  const members = Object.entries(about).map(([member, value]) => `'${member}', ${value}`);
+  const audit = members.length === 0 ? "entry.value" : `entry.value || jsonb_build_object(${members.join(", ")})`;
+  return insertAudit(`(select ${audit} as audit from ${rows}, jsonb_array_elements(${parameter}::jsonb) as entry) as entries`);
+}
+
+const RECORD = statement("audit_record", insertAudit(entriesIn("$1")));
 
 /** Writes records, in the transaction of their effect. */
 export const recordAll = (tx: Tx, audits: readonly AuditEntry[]): Promise<unknown> => tx.query(RECORD, [jsonRows(audits)]);
@@ -73,8 +80,8 @@ const SQL = statements("audit", {
      select client_id, ${network}, $4, date_trunc('minute', now()) from clients where client_id = $1 and is_agent
      on conflict (client_id, address, reason, minute) do update set requests = counter.requests + 1
      returning requests),
-   entries as (select value as audit from jsonb_array_elements($5::jsonb), counted where requests = 1)
-   ${insertAudit("entries")}`,
+   first as (select from counted where requests = 1)
+   ${auditEach("first", "$5")}`,
   refusalOfRequest: `select ${AUDIT_RECORDS.select(["clientId", "grantType", "reason", "rule", "error", "at", "workloadIssuer"])} from audit_records
    where request_id = $1 and outcome = 'failure' and client_id is not null and grant_type is not null and reason is not null
    order by audit_records.id limit 1`,

@@ -1,5 +1,5 @@
 import { auditTrailUri } from "../audit.ts";
-import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
+import { auditEach, newAuditEntry } from "./audit-log.ts";
 import { firstRow, hasRow, jsonRows, type Sql, statements } from "./sql.ts";
 
 /** The most records of one archive, unless a single checkpoint covers more. */
@@ -14,7 +14,7 @@ const RETENTION_SQL = statements("audit_retention", {
      and (not $3::boolean or signed.seq <= (select audit_stream.seq from audit_stream))
    group by start.seq`,
   move: `with moved as (update audit_start set seq = $2::float8::bigint where seq = $1::float8::bigint returning seq),
-   logged as (${insertAudit(`moved, ${entriesIn("$3")}`)})
+   logged as (${auditEach("moved", "$3")})
    select 1 as moved from moved`,
 });
 

@@ -15,7 +15,7 @@ import type {
 import { Refusal } from "../errors.ts";
 import type { DocumentHistory, DocumentVersion } from "../management/report-ports.ts";
 import { asSecretHash } from "../random.ts";
-import { insertAudit } from "./audit-log.ts";
+import { auditEach, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
@@ -69,11 +69,8 @@ export const clientRegistry = (sql: Sql): ClientRegistry => ({
 export const ownerOf = (reach: Reach): string | null => (reach.kind === "owner" ? reach.userId : null);
 export const IN_REACH = "clients.id = $1::uuid and ($2::uuid is null or clients.owner_id = $2::uuid)";
 
-/** Writes an audit record that names the client. @param parameter holds the entry, in a jsonb array */
-const logged = (rows: string, parameter: string): string =>
-  insertAudit(
-    `(select entry.value || jsonb_build_object('clientId', ${rows}.client_id) as audit from ${rows}, jsonb_array_elements(${parameter}::jsonb) as entry) as entries`,
-  );
+/** A record of a change names the client. */
+const NAMED = { clientId: "client_id" };
 
 const CHANGEABLE = [...SETTING_MEMBERS, "secretHash"] as const;
 const CHANGE = statement(
@@ -85,7 +82,7 @@ const CHANGE = statement(
        updated_at = now()
      from input where clients.id = $1::uuid and (input.owner_id is null or exists (select 1 from users where users.id = input.owner_id and users.deleted_at is null))
      returning clients.*),
-   logged as (${logged("changed", "$3")})
+   logged as (${auditEach("changed", "$3", NAMED)})
    select ${CLIENTS.select(CLIENTS.members, "changed")} from changed`,
 );
 const changedRow = CLIENTS.writer(CHANGEABLE);
@@ -130,11 +127,11 @@ const SQL = statements("client", {
   replaceSecret: `with changed as (
      update clients set secret_hash = $3::bytea, updated_at = now()
      where ${IN_REACH} and token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post') returning *),
-   logged as (${logged("changed", "$4")})
+   logged as (${auditEach("changed", "$4", NAMED)})
    select ${CLIENTS.select(CLIENT, "changed")} from changed`,
   delete: `with deleted as (
      delete from clients where ${IN_REACH} and origin <> 'built_in' and ($4::float8 is null or ${UNUSED("$4")}) returning client_id),
-   logged as (${logged("deleted", "$3")})
+   logged as (${auditEach("deleted", "$3", NAMED)})
    select client_id from deleted`,
 });
 

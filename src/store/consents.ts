@@ -7,7 +7,7 @@ import type { ManagedScopes } from "../management/ports.ts";
 import type { ClientConsent, ClientConsents, ConsentCounts } from "../management/report-ports.ts";
 import { TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { auditEach, entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
@@ -85,9 +85,7 @@ const CONSENT_SQL = statements("consent", {
   // Issuing a code locks its consent: the first statement waits, and the later ones see the code and its grant.
   end: "delete from consents where id = $1::uuid and user_id = $2::uuid returning client_id",
   dropCodes: dropCodes("user_id = $1::uuid and client_id = $2"),
-  endGrants: `with ${endGrants("user_id = $1::uuid and client_id = $2")},
-   entries as (select value as audit from jsonb_array_elements($3::jsonb))
-   ${insertAudit("entries")}`,
+  endGrants: `with ${endGrants("user_id = $1::uuid and client_id = $2")} ${insertAudit(entriesIn("$3"))}`,
 });
 
 export const consents = (sql: Sql): Consents => ({
@@ -141,7 +139,7 @@ const SCOPE_SQL = statements("scope", {
        on conflict (realm_id, name) do update set title = excluded.title, detail = excluded.detail, updated_at = now()
        where (scope_descriptions.title, scope_descriptions.detail) is distinct from (excluded.title, excluded.detail)
        returning name),
-     logged as (${insertAudit(`written, ${entriesIn("$5")}`)})
+     logged as (${auditEach("written", "$5")})
    select case when not exists (select from written) then 'unchanged' when exists (select from before) then 'changed' else 'created' end as outcome
    from realm`,
 });

@@ -8,7 +8,7 @@ import type {
   GroupsOf,
   RootGrant,
 } from "../accounts/delegations.ts";
-import { insertAudit } from "./audit-log.ts";
+import { auditEach } from "./audit-log.ts";
 import { APPLICATION, CHAIN, END, GRANT_END, madeBy, namedClient, userOf } from "./delegations.ts";
 import { endGrants } from "./grant-rows.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
@@ -65,10 +65,7 @@ const delegationGroups =
 
 /** One audit record for each delegation or grant that was cut: its user, its grant and the client that held it. */
 const logged = (jti: string, grantId: string): string =>
-  `audited as (
-     select value || jsonb_build_object('jti', ${jti}, 'userId', ended.user_id::text, 'grantId', ${grantId}::text, 'clientId', ended.client_id) as audit
-     from ended, jsonb_array_elements($1::jsonb)),
-   logged as (${insertAudit("audited")})`;
+  `logged as (${auditEach("ended", "$1", { jti, userId: "ended.user_id::text", grantId: `${grantId}::text`, clientId: "ended.client_id" })})`;
 
 // Delegations below a cut one, even those being stored, need no statement: their path makes them inactive.
 const cutting = (name: string, where: string, exists: string) =>

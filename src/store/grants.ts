@@ -1,6 +1,6 @@
 import type { Grants } from "../core/ports.ts";
 import { isUuid } from "../random.ts";
-import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
+import { auditEach, insertAudit, newAuditEntry } from "./audit-log.ts";
 import { clientEpoch, endGrants, GRANT_INPUT, grantRow, openGrants, partiesEnabled, userEpochPassed } from "./grant-rows.ts";
 import { strongEnough } from "./sessions.ts";
 import { hasRow, jsonRows, type Sql, statement } from "./sql.ts";
@@ -27,7 +27,7 @@ const OPEN = statement(
 const REVOKE = statement(
   "grant_revoke",
   `with ${endGrants("id = $1::uuid")},
-   logged as (${insertAudit(`ended, ${entriesIn("$2")}`)})
+   logged as (${auditEach("ended", "$2")})
    select 1 as ended from ended`,
 );
 

@@ -1,6 +1,6 @@
 import type { Invitation, Invitations } from "../accounts/change-ports.ts";
 import type { InvitationSort, SentInvitations } from "../accounts/registration.ts";
-import { entriesIn, insertAudit, record } from "./audit-log.ts";
+import { auditEach, insertAudit, record } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { firstRow, hex, jsonRows, type Sql, statements, undoable } from "./sql.ts";
@@ -46,7 +46,7 @@ const SQL = statements("invitation", {
   withdraw: `with withdrawn as (
      delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email, created_at),
    unsent as (${unsentMail("withdrawn")}),
-   logged as (${insertAudit(`withdrawn, ${entriesIn("$2")}`)})
+   logged as (${auditEach("withdrawn", "$2")})
    select email from withdrawn`,
 });
 

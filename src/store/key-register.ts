@@ -1,6 +1,6 @@
 import type { KeyRegister, ServedKey } from "../core/signing/key-ring.ts";
 import type { PublishedKey, PublishedKeys } from "../management/ports.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { auditEach } from "./audit-log.ts";
 import { firstRow, jsonRows, type Sql, statement, statements } from "./sql.ts";
 import { SIGNING_KEYS } from "./tables/records.ts";
 
@@ -56,7 +56,7 @@ const WITHDRAW = statement(
    withdrawn as (
      update signing_keys set withdrawn_at = now() from found
      where signing_keys.kid = found.kid and found.withdrawn_at is null and not found.signs returning found.kid),
-   logged as (${insertAudit(`withdrawn, ${entriesIn("$2")}`)})
+   logged as (${auditEach("withdrawn", "$2")})
    select case when withdrawn_at is null and signs then 'signs' else 'withdrawn' end as outcome from found`,
 );
 

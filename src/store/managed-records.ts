@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { AuditEntry } from "../audit.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { auditEach } from "./audit-log.ts";
 import { firstRow, hasRow, jsonRows, type Parameter, type Statement, statement, type Tx } from "./sql.ts";
 import type { Columns, RowOf, Table } from "./tables/table.ts";
 
@@ -11,7 +11,7 @@ export const removing = (name: string, table: string, which: string, audit: stri
   statement(
     name,
     `with removed as (delete from ${table} where ${which} returning id),
-     logged as (${insertAudit(`removed, ${entriesIn(audit)}`)})
+     logged as (${auditEach("removed", audit)})
      select id::text as id from removed`,
   );
 
@@ -42,7 +42,7 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
      added as (
        insert into ${table.name} (${table.names(added)}) select ${table.values(added, "input")} from input ${joined}
        on conflict do nothing returning *),
-     logged as (${insertAudit(`added, ${entriesIn("$2")}`)})
+     logged as (${auditEach("added", "$2")})
      select ${table.select(table.members, "added")} from added`,
   );
   const CHANGE = statement(
@@ -51,7 +51,7 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
      changed as (
        update ${table.name} set ${table.assignments(changed, "input")}${"updatedAt" in table.columns ? ", updated_at = now()" : ""} from input
        where ${table.name}.id = $1::uuid returning ${table.name}.*),
-     logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+     logged as (${auditEach("changed", "$3")})
      select ${table.select(table.members, "changed")} from changed`,
   );
   const REMOVE = removing(`${name}_remove`, table.name, named, `$${key.length + 1}`);

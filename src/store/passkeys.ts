@@ -1,6 +1,6 @@
 import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
 import type { User } from "../accounts/ports.ts";
-import { entriesIn, insertAudit, record } from "./audit-log.ts";
+import { auditEach, record } from "./audit-log.ts";
 import { holdRemover, holdSession, holdUser } from "./held-sessions.ts";
 import { hasWayIn } from "./identity-links.ts";
 import { notifyUser } from "./outbox.ts";
@@ -26,7 +26,7 @@ const SQL = statements("passkey", {
    on conflict (credential_id) do nothing returning 1 as one`,
   rename: `with named as (select id, name from passkeys where id = $1::uuid and user_id = $2::uuid for update),
    renamed as (update passkeys set name = $3 from named where passkeys.id = named.id and named.name <> $3 returning passkeys.id),
-   logged as (${insertAudit(`renamed, ${entriesIn("$4")}`)})
+   logged as (${auditEach("renamed", "$4")})
    select 1 as one from named`,
   hasWayIn: `select (${hasWayIn("$1::uuid")}) as found`,
   remove: "delete from passkeys where id = $1::uuid and user_id = $2::uuid returning 1 as one",

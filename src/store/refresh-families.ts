@@ -1,7 +1,7 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
 import type { Confirmation } from "../core/stored-grants.ts";
 import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
-import { insertAudit, newAuditEntry } from "./audit-log.ts";
+import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceReads, coalesceTransitions } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
 import { clientEpochPassed, documentClientOf, endGrants, partiesLive } from "./grant-rows.ts";
@@ -71,9 +71,7 @@ const KEEP = statement(
 // Each replay is recorded, though the family is revoked only once.
 const REVOKE = statement(
   "family_revoke",
-  `with ${endGrants("id = (select grant_id from refresh_families where id = $1::uuid)")},
-   entries as (select value as audit from jsonb_array_elements($2::jsonb))
-   ${insertAudit("entries")}`,
+  `with ${endGrants("id = (select grant_id from refresh_families where id = $1::uuid)")} ${insertAudit(entriesIn("$2"))}`,
 );
 
 interface FamilyRow extends Omit<FamilyState, "documentClient" | "currentHash" | "cnf"> {

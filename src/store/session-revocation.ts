@@ -2,7 +2,7 @@ import type { Sessions } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
 import { isUuid } from "../random.ts";
-import { entriesIn, insertAudit, record } from "./audit-log.ts";
+import { auditEach, record } from "./audit-log.ts";
 import { dropCodes, dropConsents, endGrants } from "./grant-rows.ts";
 import { holdUser } from "./held-sessions.ts";
 import { removeOfUser } from "./removals.ts";
@@ -16,7 +16,7 @@ const endSessions = (which: string): string =>
 const endedOnes = (which: string): string => `with ended as (${endSessions(`${living} and ${which}`)} returning id, grant_id)`;
 
 const SQL = statements("session", {
-  endOne: `${endedOnes("id = $2::uuid")}, logged as (${insertAudit(`ended, ${entriesIn("$3")}`)})
+  endOne: `${endedOnes("id = $2::uuid")}, logged as (${auditEach("ended", "$3")})
    select id::text, grant_id::text from ended`,
   endOthers: `${endedOnes("id <> $2::uuid")} select id::text, grant_id::text from ended`,
   dropTheirCodes: dropCodes("user_id = $1::uuid and session_id = any(select id::uuid from unnest($2::text[]) as id)"),

@@ -1,7 +1,7 @@
 import type { RevocationEvent, RevocationEvents } from "../core/revocation.ts";
 import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/stored-grants.ts";
 import { isUuid } from "../random.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { auditEach } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { endedAbove, madeBy, pausedFor } from "./delegations.ts";
 import { isClientEnabled } from "./grant-rows.ts";
@@ -43,7 +43,7 @@ const REVOKE = statement(
    cut as (
      update delegations set cut_at = now(), ${madeBy("cut", "$4")}
      where id = $5::uuid and jti = $1 and cut_at is null and to_timestamp($3::float8) > now()),
-   logged as (${insertAudit(`ended, ${entriesIn("$4")}`)})
+   logged as (${auditEach("ended", "$4")})
    select 1 as ended from ended`,
 );
 

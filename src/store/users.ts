@@ -5,7 +5,7 @@ import { Refusal } from "../errors.ts";
 import type { ImportedUsers, ManagedUsers, UserSort } from "../management/ports.ts";
 import { isUuid } from "../random.ts";
 import { isLastOperator } from "./account-closing.ts";
-import { entriesIn, insertAudit, record, recordAll } from "./audit-log.ts";
+import { auditEach, record, recordAll } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
@@ -86,7 +86,7 @@ const SQL = statements("user", {
   rename: `with changed as (
      update users set first_name = $2, last_name = $3, updated_at = now()
      where id = $1::uuid and deleted_at is null and (first_name, last_name) is distinct from ($2::text, $3::text) returning id),
-   logged as (${insertAudit(`changed, ${entriesIn("$4")}`)})
+   logged as (${auditEach("changed", "$4")})
    select 1 as one from changed`,
   addresses: `select ${USERS.select(["id", "email"])} from users where id = any($1::uuid[]) and deleted_at is null`,
 });
@@ -151,7 +151,7 @@ const setting = (name: string, column: "enabled" | "role", value: string) =>
     `with changed as (
        update users set ${column} = ${value}, updated_at = now()
        where id = $1::uuid and deleted_at is null and ${column} <> ${value} returning *),
-     logged as (${insertAudit(`changed, ${entriesIn("$3")}`)})
+     logged as (${auditEach("changed", "$3")})
      select ${USERS.select(USER, "changed")} from changed`,
   );
 const SET_ENABLED = setting("user_set_enabled", "enabled", "$2::boolean");

@@ -1,5 +1,5 @@
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { auditEach, entriesIn, insertAudit } from "./audit-log.ts";
 import { holdSession } from "./held-sessions.ts";
 import { deleteInOrder, execute, firstRow, hasRow, jsonRows, preciseSeconds, type Sql, statements, type Tx } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
@@ -34,12 +34,12 @@ const SQL = statements("wallet", {
    where state_hash = $1::bytea and state = 'answered'`,
   linkReject: `with rejected as (
      update wallet_links set state = 'rejected', reason = $2, return_hash = $3::bytea where state_hash = $1::bytea and state = 'answered' returning 1),
-   logged as (${insertAudit(`rejected, ${entriesIn("$4")}`)})
+   logged as (${auditEach("rejected", "$4")})
    select 1 as one from rejected`,
   linkExpire: `with expired as (
      update wallet_links set state = 'expired', reason = 'link_expired', issuer = null, subject = null
      where handle_hash = $1::bytea and state in ('pending', 'answered', 'presented') and expires_at <= now() returning 1),
-   logged as (${insertAudit(`expired, ${entriesIn("$2")}`)})
+   logged as (${auditEach("expired", "$2")})
    select 1 as one from expired`,
   // Locks the user before the link (docs/decisions/0014).
   linkHoldOwner: `select 1 as one from wallet_links join users on users.id = user_id
@@ -55,7 +55,7 @@ const SQL = statements("wallet", {
    select 1 as one`,
   credentialOfUser: `select issuer, ${preciseSeconds("created_at")} as "linkedAt" from credentials where user_id = $1::uuid and type = 'wallet'`,
   credentialRemove: `with removed as (delete from credentials where user_id = $1::uuid and type = 'wallet' returning 1),
-   logged as (${insertAudit(`removed, ${entriesIn("$2")}`)})
+   logged as (${auditEach("removed", "$2")})
    select 1 as one from removed`,
 });
 

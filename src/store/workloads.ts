@@ -11,7 +11,7 @@ import {
 import type { KnownIssuer, WorkloadPorts } from "../core/workload/rules.ts";
 import { Refusal } from "../errors.ts";
 import { EMPTY_PAGE } from "../paging.ts";
-import { entriesIn, insertAudit } from "./audit-log.ts";
+import { auditEach } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { managedRecords } from "./managed-records.ts";
@@ -100,16 +100,13 @@ const SQL = statements("workload", {
      insert into workload_identities (issuer_id, client_id, subject, claims)
      select workload_issuers.id, $1::uuid, $3, $4::jsonb from workload_issuers where workload_issuers.issuer = $2
      on conflict (issuer_id, subject, hashtextextended(claims::text, 0)) do nothing returning *),
-   logged as (${insertAudit(`added, ${entriesIn("$5")}`)})
+   logged as (${auditEach("added", "$5")})
    select ${IDENTITY} from added as identity ${JOINED}`,
   identityUnassign: `with removed as (
      delete from workload_identities as identity using workload_issuers, clients
      where identity.id = $1::uuid and workload_issuers.id = identity.issuer_id and clients.id = identity.client_id
      returning identity.id, identity.subject, workload_issuers.issuer, clients.client_id),
-   entries as (
-     select entry.value || jsonb_build_object('clientId', client_id, 'workloadIssuer', issuer, 'workloadSubject', subject) as audit
-     from removed, jsonb_array_elements($2::jsonb) as entry),
-   logged as (${insertAudit("entries")})
+   logged as (${auditEach("removed", "$2", { clientId: "client_id", workloadIssuer: "issuer", workloadSubject: "subject" })})
    select id::text as id from removed`,
 });
 
