@@ -1,9 +1,8 @@
 import type { Wording } from "../../accounts/account.ts";
-import type { Role } from "../../accounts/ports.ts";
+import { ROLES, type Role } from "../../accounts/ports.ts";
 import type { Branding } from "../../branding/branding.ts";
 import type { Acr } from "../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../random.ts";
-import type { LinkState } from "../../wallet/ports.ts";
 import {
   boolean,
   bytes,
@@ -31,14 +30,11 @@ export const REALMS = table(
     dynamicRegistrationScopes: nullable(texts()),
     createdAt: createdAt(),
     /** The weakest sign-in that the realm accepts; null: any. */
-    requiredAcr: nullable(text<Acr>()),
+    requiredAcr: nullable(text<Acr>({ oneOf: ["urn:countersign:mfa", "phr"] })),
     /** Null: that of the deployment. */
     branding: nullable(json<Branding>()),
   },
-  {
-    indexes: { realms_name_index: '(lower("left"(name, 100)), id)' },
-    checks: { realms_required_acr_check: "required_acr = any (array['urn:countersign:mfa'::text, 'phr'::text])" },
-  },
+  { indexes: { realms_name_index: '(lower("left"(name, 100)), id)' } },
 );
 
 export const USERS = table(
@@ -52,7 +48,7 @@ export const USERS = table(
     emailVerified: boolean({ default: "false" }),
     firstName: nullable(text()),
     lastName: nullable(text()),
-    role: text<Role>({ default: "'developer'" }),
+    role: text({ oneOf: ROLES, default: "'developer'" }),
     enabled: boolean({ default: "true" }),
     createdAt: createdAt(),
     updatedAt: nullable(time()),
@@ -61,7 +57,6 @@ export const USERS = table(
     deletedAt: nullable(time()),
   },
   {
-    checks: { users_role_check: "role = any (array['user'::text, 'developer'::text, 'operator'::text])" },
     // Besides these, users_search_index where PostgreSQL has pg_trgm.
     indexes: {
       users_created_index: "(created_at, id)",
@@ -200,24 +195,20 @@ export const PENDING_REQUESTS = table(
 );
 
 /** Mails to send. A row, with the link in it, is deleted when the mail server has accepted it. */
-export const OUTBOX = table(
-  "outbox",
-  {
-    id: id(),
-    recipient: text(),
-    subject: text(),
-    text: text(),
-    html: text(),
-    attempts: integer({ default: "0" }),
-    createdAt: createdAt(),
-    dueAt: time({ default: "now()", index: true }),
-    /** Null once the account is deleted. */
-    userId: nullable(reference("users", { index: true })),
-    about: text({ default: "'notice'" }),
-    expiresAt: time({ default: "(now() + '24:00:00'::interval)" }),
-  },
-  { checks: { outbox_about_check: "about = any (array['verification'::text, 'reset'::text, 'notice'::text])" } },
-);
+export const OUTBOX = table("outbox", {
+  id: id(),
+  recipient: text(),
+  subject: text(),
+  text: text(),
+  html: text(),
+  attempts: integer({ default: "0" }),
+  createdAt: createdAt(),
+  dueAt: time({ default: "now()", index: true }),
+  /** Null once the account is deleted. */
+  userId: nullable(reference("users", { index: true })),
+  about: text({ oneOf: ["verification", "reset", "notice"], default: "'notice'" }),
+  expiresAt: time({ default: "(now() + '24:00:00'::interval)" }),
+});
 
 export const CONSENTS = table(
   "consents",
@@ -266,7 +257,10 @@ export const WALLET_LINKS = table(
     userId: reference("users", { index: true }),
     sessionId: uuid(),
     sameDevice: boolean(),
-    state: text<LinkState>({ default: "'pending'" }),
+    state: text({
+      oneOf: ["pending", "answered", "presented", "linked", "conflict", "expired", "rejected"],
+      default: "'pending'",
+    }),
     reason: nullable(text()),
     /** The identity that the wallet proved, until the link is completed. */
     issuer: nullable(text()),
@@ -276,8 +270,6 @@ export const WALLET_LINKS = table(
   },
   {
     checks: {
-      wallet_links_state_check:
-        "state = any (array['pending'::text, 'answered'::text, 'presented'::text, 'linked'::text, 'conflict'::text, 'expired'::text, 'rejected'::text])",
       wallet_links_identity_check: "((state = 'presented'::text) = (subject is not null)) and ((issuer is null) = (subject is null))",
     },
   },

@@ -1,8 +1,8 @@
-import type { AgentMode, AuthMethod, ClientOrigin, Environment, SecurityProfile } from "../../clients/client.ts";
-import type { WorkloadIdentity, WorkloadIssuer } from "../../clients/workload.ts";
+import { AGENT_MODES, type AuthMethod, type ClientOrigin, ENVIRONMENTS, SECURITY_PROFILES } from "../../clients/client.ts";
+import { WORKLOAD_KINDS, type WorkloadIdentity, type WorkloadIssuer } from "../../clients/workload.ts";
 import type { GrantType } from "../../protocol/grants.ts";
 import type { SecretHash } from "../../random.ts";
-import type { ClientKind, ResourceOrigin, ResourceScope } from "../../resources/resource.ts";
+import { type ClientKind, RESOURCE_ORIGINS, type ResourceScope } from "../../resources/resource.ts";
 import { boolean, bytes, createdAt, epoch, id, integer, json, nullable, reference, table, text, texts, time } from "./table.ts";
 
 export const CLIENTS = table(
@@ -12,7 +12,7 @@ export const CLIENTS = table(
     clientId: text({ unique: true }),
     realmId: reference("realms", { onDelete: "no action" }),
     ownerId: nullable(reference("users", { index: true })),
-    origin: text<ClientOrigin>(),
+    origin: text<ClientOrigin>({ oneOf: ["built_in", "operator", "developer", "dynamic"] }),
     name: text(),
     description: nullable(text()),
     redirectUris: texts(),
@@ -25,9 +25,9 @@ export const CLIENTS = table(
     tokenEndpointAuthMethod: text<AuthMethod>(),
     secretHash: nullable(bytes<SecretHash>()),
     enabled: boolean({ default: "true" }),
-    environment: nullable(text<Environment>()),
+    environment: nullable(text({ oneOf: ENVIRONMENTS })),
     isAgent: boolean({ default: "false" }),
-    maxAgentMode: nullable(text<AgentMode>()),
+    maxAgentMode: nullable(text({ oneOf: AGENT_MODES })),
     audience: nullable(texts()),
     jwks: nullable(json<Readonly<Record<string, unknown>>>()),
     jwksUri: nullable(text()),
@@ -37,19 +37,15 @@ export const CLIENTS = table(
     epoch: epoch(),
     dpopBoundAccessTokens: boolean({ default: "false" }),
     requirePushedAuthorizationRequests: boolean({ default: "false" }),
-    securityProfile: nullable(text<SecurityProfile>()),
+    securityProfile: nullable(text({ oneOf: SECURITY_PROFILES })),
   },
   {
     checks: {
-      clients_origin_check: "origin = any (array['built_in'::text, 'operator'::text, 'developer'::text, 'dynamic'::text])",
       clients_auth_method_check:
         "token_endpoint_auth_method = any (array['client_secret_basic'::text, 'client_secret_post'::text, 'private_key_jwt'::text, 'none'::text, 'workload_jwt'::text])",
       // A public client can have no secret, whatever changed its method.
       clients_public_secret_check: "(token_endpoint_auth_method <> 'none'::text) or (secret_hash is null)",
       clients_grant_types_check: "cardinality(grant_types) > 0",
-      clients_environment_check: "environment = any (array['development'::text, 'staging'::text, 'production'::text])",
-      clients_max_agent_mode_check: "max_agent_mode = any (array['readonly'::text, 'admin'::text, 'exec'::text])",
-      clients_security_profile_check: "security_profile = any (array['fapi2'::text])",
     },
     // Besides these, clients_search_index where PostgreSQL has pg_trgm.
     indexes: {
@@ -94,7 +90,7 @@ export const WORKLOAD_ISSUERS = table(
   {
     id: id(),
     issuer: text({ unique: true }),
-    kind: text<WorkloadIssuer["kind"]>(),
+    kind: text({ oneOf: WORKLOAD_KINDS }),
     jwksUri: nullable(text()),
     bundleEndpoint: nullable(text()),
     algorithms: texts<WorkloadIssuer["algorithms"]>(),
@@ -104,10 +100,7 @@ export const WORKLOAD_ISSUERS = table(
     createdAt: createdAt(),
     updatedAt: nullable(time()),
   },
-  {
-    indexes: { workload_issuers_issuer_index: '(issuer collate "C", id)' },
-    checks: { workload_issuers_kind_check: "kind = any (array['oidc'::text, 'kubernetes'::text, 'spiffe'::text])" },
-  },
+  { indexes: { workload_issuers_issuer_index: '(issuer collate "C", id)' } },
 );
 
 /** What a platform calls a workload that stands for a client. */
@@ -146,7 +139,7 @@ export const RESOURCES = table(
     clients: texts<readonly ClientKind[]>(),
     accessTokenLifetime: nullable(integer()),
     enabled: boolean({ default: "true" }),
-    origin: text<ResourceOrigin>(),
+    origin: text({ oneOf: RESOURCE_ORIGINS }),
     createdAt: createdAt(),
     updatedAt: nullable(time()),
   },
@@ -158,7 +151,6 @@ export const RESOURCES = table(
     },
     uniques: { resources_resource_realm_id_unique: ["resource", "realmId"] },
     checks: {
-      resources_origin_check: "origin = any (array['operator'::text, 'file'::text, 'discovered'::text])",
       resources_clients_check: "clients <@ array['registered'::text, 'document'::text, 'named'::text]",
       resources_access_token_lifetime_check: "access_token_lifetime > 0",
     },

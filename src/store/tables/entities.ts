@@ -57,6 +57,15 @@ function property(of: AnyTable, member: string, one: Column): () => unknown {
   };
 }
 
+/** The check of a column that has only some values, as PostgreSQL prints it. */
+function choices(of: AnyTable, member: string): readonly (readonly [name: string, expression: string])[] {
+  const { oneOf } = of.columns[member] as Column;
+  const column = of.column(member);
+  return oneOf === undefined
+    ? []
+    : [[`${of.name}_${column}_check`, `${column} = any (array[${oneOf.map((value) => `'${value}'::text`).join(", ")}])`]];
+}
+
 const entityOfTable = (one: AnyTable): EntitySchema =>
   defineEntity({
     name: one.name,
@@ -65,7 +74,9 @@ const entityOfTable = (one: AnyTable): EntitySchema =>
       string,
       never
     >,
-    checks: Object.entries(one.extras.checks ?? {}).map(([name, expression]) => ({ name, expression })),
+    checks: [...Object.entries(one.extras.checks ?? {}), ...one.members.flatMap((member) => choices(one, member))].map(
+      ([name, expression]) => ({ name, expression }),
+    ),
     uniques: Object.entries(one.extras.uniques ?? {}).map(([name, properties]) => ({ name, properties: [...properties] as never[] })),
     indexes: (["indexes", "uniqueIndexes"] as const).flatMap((kind) =>
       Object.entries(one.extras[kind] ?? {}).map(([name, rest]) => ({

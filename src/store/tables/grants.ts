@@ -1,5 +1,4 @@
 import type { Client } from "../../clients/client.ts";
-import type { RevocationEvent } from "../../core/revocation.ts";
 import type { Confirmation } from "../../core/stored-grants.ts";
 import type { StatedAuthentication } from "../../protocol/authentication-context.ts";
 import type { SecretHash } from "../../random.ts";
@@ -163,16 +162,13 @@ export const REVOCATION_EVENTS = table(
     id: bigint({ primary: true, autoincrement: true }),
     /** The transaction that wrote it. */
     xid: bigint({ index: true }),
-    kind: text<RevocationEvent["kind"]>(),
+    kind: text({ oneOf: ["jti", "grant", "client", "user", "agent"] }),
     key: text(),
     lifted: boolean(),
     revokedAt: createdAt(),
     expiresAt: time({ index: true }),
   },
-  {
-    indexes: { revocation_events_kind_key_index: "(kind, key)" },
-    checks: { revocation_events_kind_check: "kind = any (array['jti'::text, 'grant'::text, 'client'::text, 'user'::text, 'agent'::text])" },
-  },
+  { indexes: { revocation_events_kind_key_index: "(kind, key)" } },
 );
 
 /** Ids of accepted assertions, by use; none is accepted twice. */

@@ -1,6 +1,5 @@
 import type { AuditActor, AuditEntry } from "../../audit.ts";
-import type { Figure, Span } from "../../management/ports.ts";
-import { bigint, bytes, createdAt, id, integer, json, nullable, table, text, texts, time, uuid, wholeTime } from "./table.ts";
+import { bigint, bytes, createdAt, id, integer, json, nullable, type RowOf, table, text, texts, time, uuid, wholeTime } from "./table.ts";
 
 /**
  * The audit log: rows are added and never changed (a trigger enforces it). It has no references, since a record outlives what it is about.
@@ -12,7 +11,7 @@ export const AUDIT_RECORDS = table(
     id: id(),
     at: createdAt(),
     event: text<AuditEntry["event"]>(),
-    outcome: text<AuditEntry["outcome"]>(),
+    outcome: text({ oneOf: ["success", "failure"] }),
     reason: nullable(text()),
     actorType: text<AuditActor["type"]>(),
     actorId: text(),
@@ -34,7 +33,6 @@ export const AUDIT_RECORDS = table(
     note: nullable(text()),
   },
   {
-    checks: { audit_records_outcome_check: "outcome = any (array['success'::text, 'failure'::text])" },
     // Partial, so that a record is only in indexes that it has a value for; few records share a jti or a request.
     indexes: {
       audit_records_event_index: "(event, id)",
@@ -128,21 +126,15 @@ export const FIGURES = table(
   {
     /** client_id; empty: all clients of the realm. */
     clientId: text({ primary: true }),
-    span: text<Span>({ primary: true }),
+    span: text({ primary: true, oneOf: ["hour", "day"] }),
     startsAt: wholeTime({ primary: true }),
     realmId: uuid({ primary: true }),
-    kind: text<Figure["kind"]>({ primary: true }),
+    kind: text({ primary: true, oneOf: ["issued", "refused", "replayed", "raced"] }),
     /** Of a token, its grant type. */
     reason: text({ primary: true }),
     n: bigint(),
   },
-  {
-    checks: {
-      figures_span_check: "span = any (array['hour'::text, 'day'::text])",
-      figures_kind_check: "kind = any (array['issued'::text, 'refused'::text, 'replayed'::text, 'raced'::text])",
-    },
-    indexes: { figures_starts_at_index: "(span, starts_at)" },
-  },
+  { indexes: { figures_starts_at_index: "(span, starts_at)" } },
 );
 
 /** Public keys of all cores. */
@@ -158,14 +150,12 @@ export const SIGNING_KEYS = table("signing_keys", {
   withdrawnAt: nullable(wholeTime()),
 });
 
-export type RemovalKind = "client_disabled" | "client_deleted" | "user_signed_out" | "user_disabled" | "user_deleted";
-
 /** Rows to remove in the background, of a client or user that was disabled, signed out or deleted. */
 export const REMOVALS = table(
   "removals",
   {
     id: id(),
-    kind: text<RemovalKind>(),
+    kind: text({ oneOf: ["client_disabled", "client_deleted", "user_signed_out", "user_disabled", "user_deleted"] }),
     /** A client_id or user id. */
     key: text(),
     /** Only rows of an earlier epoch are removed. */
@@ -177,11 +167,6 @@ export const REMOVALS = table(
     removed: json<Readonly<Record<string, number>>>({ default: "'{}'" }),
     createdAt: createdAt(),
   },
-  {
-    uniques: { removals_kind_key_unique: ["kind", "key"] },
-    checks: {
-      removals_kind_check:
-        "kind = any (array['client_disabled'::text, 'client_deleted'::text, 'user_signed_out'::text, 'user_disabled'::text, 'user_deleted'::text])",
-    },
-  },
+  { uniques: { removals_kind_key_unique: ["kind", "key"] } },
 );
+export type RemovalKind = RowOf<typeof REMOVALS>["kind"];

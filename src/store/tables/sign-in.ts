@@ -1,6 +1,5 @@
-import type { ChallengeKind } from "../../accounts/factors.ts";
 import type { SecretHash } from "../../random.ts";
-import type { ConnectionAuthMethod, ConnectionProtocol } from "../../upstream/connection.ts";
+import { CONNECTION_AUTH_METHODS } from "../../upstream/connection.ts";
 import { bigint, boolean, bytes, createdAt, id, integer, json, nullable, reference, table, text, texts, time, uuid } from "./table.ts";
 
 /** Identity providers that users sign in by. */
@@ -12,10 +11,10 @@ export const CONNECTIONS = table(
     /** In the path of its sign-in, so unique over all realms. */
     name: text({ unique: true }),
     title: text(),
-    protocol: text<ConnectionProtocol>(),
+    protocol: text({ oneOf: ["oidc", "github"] }),
     issuer: text(),
     clientId: text(),
-    authMethod: text<ConnectionAuthMethod>(),
+    authMethod: text({ oneOf: CONNECTION_AUTH_METHODS }),
     /** The client secret or private JWK, sealed (secret-box.ts). */
     secret: nullable(text()),
     publicKey: nullable(json<Readonly<Record<string, unknown>>>()),
@@ -26,13 +25,7 @@ export const CONNECTIONS = table(
     createdAt: createdAt(),
     updatedAt: nullable(time()),
   },
-  {
-    indexes: { connections_name_index: '(realm_id, name collate "C", id)', connections_realm_index: "(realm_id, id)" },
-    checks: {
-      connections_protocol_check: "protocol = any (array['oidc'::text, 'github'::text])",
-      connections_auth_method_check: "auth_method = any (array['client_secret'::text, 'private_key_jwt'::text, 'none'::text])",
-    },
-  },
+  { indexes: { connections_name_index: '(realm_id, name collate "C", id)', connections_realm_index: "(realm_id, id)" } },
 );
 
 /** The upstream session that started a session. */
@@ -109,7 +102,7 @@ export const PROOF_CHALLENGES = table(
   "proof_challenges",
   {
     idHash: bytes<SecretHash>({ primary: true }),
-    kind: text<ChallengeKind>(),
+    kind: text({ oneOf: ["passkey_sign_in", "passkey_registration", "second_factor"] }),
     /** Null until a passkey says whose it is. */
     userId: nullable(reference("users", { index: true })),
     /** Of the proved password. */
@@ -121,10 +114,5 @@ export const PROOF_CHALLENGES = table(
     createdAt: createdAt(),
     expiresAt: time({ index: true }),
   },
-  {
-    indexes: { proof_challenges_holder_index: "(holder, created_at)" },
-    checks: {
-      proof_challenges_kind_check: "kind = any (array['passkey_sign_in'::text, 'passkey_registration'::text, 'second_factor'::text])",
-    },
-  },
+  { indexes: { proof_challenges_holder_index: "(holder, created_at)" } },
 );

@@ -15,7 +15,7 @@ type ColumnType =
   | "uuid[]"
   | "jsonb";
 
-interface ColumnOptions {
+interface ColumnOptions<Value = unknown> {
   readonly primary?: true;
   /** With the name `<table>_<column>_unique`, and likewise `_index`. */
   readonly unique?: true;
@@ -23,6 +23,8 @@ interface ColumnOptions {
   readonly autoincrement?: true;
   /** SQL expression. */
   readonly default?: string;
+  /** The only values, by the check `<table>_<column>_check`. */
+  readonly oneOf?: readonly Value[];
 }
 
 /** A column whose values are read as `Value`. */
@@ -37,7 +39,7 @@ export interface Column<Value = unknown> extends ColumnOptions {
 
 const column =
   <Default>(type: ColumnType) =>
-  <Value extends Default = Default>(options: ColumnOptions = {}): Column<Value> => ({ type, nullable: false, ...options });
+  <const Value extends Default = Default>(options: ColumnOptions<Value> = {}): Column<Value> => ({ type, nullable: false, ...options });
 
 export const uuid = column<string>("uuid");
 export const text = column<string>("text");
@@ -61,7 +63,7 @@ export const nullable = <Value>(one: Column<Value>): Column<Value | null> => ({ 
 
 export const reference = (
   table: string,
-  { onDelete = "cascade", ...options }: ColumnOptions & { readonly onDelete?: "cascade" | "no action" } = {},
+  { onDelete = "cascade", ...options }: ColumnOptions<string> & { readonly onDelete?: "cascade" | "no action" } = {},
 ): Column<string> => ({ ...uuid(options), references: { table, onDelete } });
 
 export type Columns = Readonly<Record<string, Column>>;
