@@ -14,18 +14,7 @@ import { USERS } from "./tables/accounts.ts";
 import { without } from "./tables/table.ts";
 
 /** The members of an account that leave the store. */
-export const USER = [
-  "id",
-  "email",
-  "emailVerified",
-  "realmId",
-  "firstName",
-  "lastName",
-  "role",
-  "enabled",
-  "createdAt",
-  "updatedAt",
-] as const;
+export const USER = without(USERS.members, ["emailKey", "epoch", "deletedAt"]);
 
 /** SQL for a Subject as JSON. @param users `users` or its alias */
 export const subjectOf = (users: string): string =>

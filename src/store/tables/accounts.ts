@@ -41,17 +41,17 @@ export const USERS = table(
   "users",
   {
     id: id(),
-    realmId: reference("realms", { onDelete: "no action" }),
     email: text(),
-    /** The address as it is compared (emailKey). */
-    emailKey: text({ unique: true }),
     emailVerified: boolean({ default: "false" }),
+    realmId: reference("realms", { onDelete: "no action" }),
     firstName: nullable(text()),
     lastName: nullable(text()),
     role: text({ oneOf: ROLES, default: "'developer'" }),
     enabled: boolean({ default: "true" }),
     createdAt: createdAt(),
     updatedAt: nullable(time()),
+    /** The address as it is compared (emailKey). */
+    emailKey: text({ unique: true }),
     epoch: epoch(),
     /** Set on a large deleted account: the row stays, without its address and names, until all its rows are removed. */
     deletedAt: nullable(time()),
