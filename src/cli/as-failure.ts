@@ -9,19 +9,6 @@ const CODES: { readonly [Status in number]?: ExitCode } = {
   503: EXIT.unreachable,
 };
 
-/** The options whose names do not follow from their members in a request. */
-const OPTIONS: ReadonlyMap<string, string> = new Map([
-  ["grantTypes", "--grant"],
-  ["tokenEndpointAuthMethod", "--auth-method"],
-  ["authMethod", "--auth-method"],
-  ["isAgent", "--agent"],
-  ["requirePushedAuthorizationRequests", "--require-par"],
-  ["dpopBoundAccessTokens", "--dpop-bound"],
-  ["ownerId", "--owner"],
-  ["clientSecret", "--secret-file"],
-  ["dynamicRegistrationScopes", "--scope"],
-]);
-
 export interface FailureContext {
   /** The base URL of the server. */
   readonly server: string;
@@ -29,8 +16,8 @@ export interface FailureContext {
   readonly email: string | undefined;
   /** The objects that the arguments of the command name. */
   readonly named: readonly string[];
-  /** What the command takes: `--scope`, `issuer`. */
-  readonly takes: readonly string[];
+  /** What the command takes, by the members of a request: `--scope` by `scopes`, `issuer` by `issuer`. */
+  readonly takes: ReadonlyMap<string, string>;
 }
 
 /** Any error as a failure with a message that says what to do. */
@@ -56,7 +43,7 @@ export function asFailure(error: unknown, context: FailureContext): CommandFailu
 
 /** Whether the server may answer later: it cannot be reached, or says that it is temporarily unavailable. */
 export const isAway = (error: unknown): boolean =>
-  asFailure(error, { server: "", email: undefined, named: [], takes: [] }).exitCode === EXIT.unreachable;
+  asFailure(error, { server: "", email: undefined, named: [], takes: new Map() }).exitCode === EXIT.unreachable;
 
 /** The role that a user lacks, by the server's message. */
 const LACKED: readonly (readonly [message: RegExp, role: string])[] = [
@@ -109,14 +96,13 @@ const isNotCountersign = (error: unknown): boolean =>
   error instanceof Error && (error instanceof SyntaxError || error.message === "unexpected redirect" || isNotCountersign(error.cause));
 
 /** A member by the name of what the command takes, with the number of the entry: `--scope, entry 1`. */
-function memberOf(path: string, takes: readonly string[]): string {
+function memberOf(path: string, takes: FailureContext["takes"]): string {
   const steps = path.split(".").filter((step) => step !== "patch" && step !== "key");
   const [member = "", entry] = steps;
   // Only files have members in entries; their authors find the place by its path.
   if (steps.length > 2 && /^\d+$/.test(entry ?? "")) return path;
   if (member === "") return "request";
-  const option = `--${member.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  const argument = takes.find((name) => !name.startsWith("-") && member.startsWith(name));
-  const name = [OPTIONS.get(member), option, option.replace(/s$/, "")].find((one) => one && takes.includes(one)) ?? argument ?? member;
+  const argument = [...takes.values()].find((name) => !name.startsWith("-") && member.startsWith(name));
+  const name = takes.get(member) ?? takes.get(member.replace(/s$/, "")) ?? argument ?? member;
   return entry !== undefined && /^\d+$/.test(entry) ? `${name}, entry ${Number(entry) + 1}` : [name, entry].filter(Boolean).join(" ");
 }

@@ -1,6 +1,6 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
-import { assertOwnOptions, type ClientOptions, describing, developerMembers, operatorMembers } from "./client-options.ts";
+import { assertOwnOptions, CLIENT_ID, type ClientOptions, describing, keySetIn, OWNER } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, Yes } from "./management-api.ts";
 import { type Cell, record, table, when } from "./table.ts";
@@ -43,13 +43,13 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
       return { ...output(client), warning: () => stillMissing(client, options) };
     }),
   )
-    .option("--client-id <id>", "for operators: its client_id")
-    .option("--owner <user>", "for operators: the user who manages it, by id or e-mail address");
+    .addOption(CLIENT_ID)
+    .addOption(OWNER);
   describing(named("update <client>", "change the given members, and no others", updated))
     .option("--name <name>", "its name")
     .option("--enable", "enable it again")
     .option("--disable", "disable it everywhere, at once")
-    .option("--owner <user>", "for operators: the user who manages it from now on, by id or e-mail address, or none");
+    .addOption(OWNER);
   named("enable <client>", "enable a client again", (admin, id, options) => updated(admin, id, { ...options, enable: true }));
   named("disable <client>", "disable a client everywhere, at once", (admin, id, options) =>
     updated(admin, id, { ...options, disable: true }),
@@ -96,11 +96,11 @@ const output = (client: Shown): Output => ({
 
 async function created(admin: AdminClient, name: string, options: ClientOptions): Promise<Shown> {
   assertOwnOptions(options);
-  if (!options.operator)
-    return onceOnly(admin.clients.create.mutate(asDeveloper({ name, ...developerMembers(options) })), clientLost(options));
-  const { clientId, owner, grant = ["authorization_code"] } = options;
-  const members = { name, ...operatorMembers(options), grantTypes: [...grant], clientId, ownerId: await ownerId(admin, owner) };
-  return onceOnly(admin.operator.clients.create.mutate(members), clientLost(options));
+  const { operator, clientId, ownerId: owner, jwks, ...members } = options;
+  if (!operator) return onceOnly(admin.clients.create.mutate({ ...asDeveloper(members), name }), clientLost(options));
+  const grantTypes = members.grantTypes ?? ["authorization_code"];
+  const client = { ...members, name, grantTypes, jwks: keySetIn(jwks), clientId, ownerId: await ownerId(admin, owner) };
+  return onceOnly(admin.operator.clients.create.mutate(client), clientLost(options));
 }
 
 type Changes = ClientOptions & { readonly enable?: true; readonly disable?: true };
@@ -111,22 +111,19 @@ const ownerId = async (admin: AdminClient, given: string | undefined): Promise<s
 
 async function updated(admin: AdminClient, id: string, options: Changes): Promise<Shown> {
   assertOwnOptions(options);
-  if (options.enable && options.disable) throw new CommandFailure(EXIT.failed, "Give --enable or --disable, not both.");
-  const common = { name: options.name, enabled: options.enable || options.disable ? options.disable !== true : undefined };
-  const members = { ...common, ...operatorMembers(options) };
-  if (Object.values({ ...members, owner: options.owner }).every((value) => value === undefined))
+  const { operator, enable, disable, ownerId: owner, jwks, ...members } = options;
+  if (enable && disable) throw new CommandFailure(EXIT.failed, "Give --enable or --disable, not both.");
+  const patch = { ...members, enabled: enable || disable ? disable !== true : undefined, jwks: keySetIn(jwks) };
+  if (Object.values({ ...patch, owner }).every((value) => value === undefined))
     throw new CommandFailure(EXIT.failed, "Nothing to change: give at least one option. See `countersign clients update --help`.");
-  if (options.operator)
-    return admin.operator.clients.update.mutate({ id, patch: { ...members, ownerId: await ownerId(admin, options.owner) } });
-  return admin.clients.update.mutate({ id, patch: asDeveloper({ ...common, ...developerMembers(options) }) });
+  if (operator) return admin.operator.clients.update.mutate({ id, patch: { ...patch, ownerId: await ownerId(admin, owner) } });
+  return admin.clients.update.mutate({ id, patch: asDeveloper(patch) });
 }
 
+type Patch = ManagementInputs["clients"]["update"]["patch"];
+
 /** The server refuses grants and methods that only operators may give. */
-const asDeveloper = <Members extends { grantTypes?: readonly string[] | undefined; tokenEndpointAuthMethod?: string | undefined }>(
-  members: Members,
-) =>
-  members as Omit<Members, "grantTypes" | "tokenEndpointAuthMethod"> &
-    Pick<ManagementInputs["clients"]["create"], "grantTypes" | "tokenEndpointAuthMethod">;
+const asDeveloper = (members: ManagementInputs["operator"]["clients"]["update"]["patch"]) => members as Patch;
 
 /** The id of a client that is named by id or client_id. An unknown name is returned as it is, for the server to look up. */
 export async function recordId(admin: AdminClient, given: string, { operator }: Common = {}): Promise<string> {

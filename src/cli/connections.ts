@@ -1,9 +1,8 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, Option } from "commander";
 import { CONNECTION_AUTH_METHODS, PRESETS } from "../upstream/connection.ts";
-import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
-import { LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
+import { collect, LIMIT, listed, type Most, managementCommands, type Output, setting, Yes } from "./management-api.ts";
 import { REALM, realmNamed } from "./scopes.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -12,26 +11,25 @@ import { userId } from "./user-files-and-factors.ts";
 type Connection = ManagementOutputs["operator"]["connections"]["get"];
 type NewConnection = ManagementInputs["operator"]["connections"]["create"];
 
-interface Settings {
-  readonly title?: string;
-  readonly scope?: readonly string[];
-  readonly domain?: readonly string[];
-  readonly trustAcr?: boolean;
-  readonly secretFile?: string;
-  readonly clientId?: string;
-}
-
-type AddOptions = Settings & Pick<NewConnection, "preset" | "tenant" | "issuer" | "authMethod"> & { readonly realm?: string };
-type UpdateOptions = Settings & { readonly enable?: true; readonly disable?: true };
+/** `clientSecret` names its file. */
+type AddOptions = Partial<NewConnection> & { readonly realm?: string };
+type UpdateOptions = ManagementInputs["operator"]["connections"]["update"] & { readonly enable?: true; readonly disable?: true };
 
 const withSettings = (command: Command): Command =>
   command
     .option("--title <title>", "what users see on the button")
-    .option("--scope <scope>", "a scope that it asks for; repeat for more. Replaces the list", collect)
-    .option("--domain <domain>", "a mail domain that the provider is trusted for; repeat for more. Replaces the list", collect)
-    .option("--trust-acr", "believe how strongly the provider says that users signed in")
-    .option("--no-trust-acr", "do not believe it (default)")
-    .option("--secret-file <file>", "read the client secret from a file, or from standard input with -");
+    .addOption(setting("scopes", "--scope <scope>", "a scope that it asks for; repeat for more. Replaces the list", collect))
+    .addOption(
+      setting(
+        "domains",
+        "--domain <domain>",
+        "a mail domain that the provider is trusted for; repeat for more. Replaces the list",
+        collect,
+      ),
+    )
+    .addOption(setting("trustsAcr", "--trust-acr", "believe how strongly the provider says that users signed in"))
+    .addOption(setting("trustsAcr", "--no-trust-acr", "do not believe it (default)"))
+    .addOption(setting("clientSecret", "--secret-file <file>", "read the client secret from a file, or from standard input with -"));
 
 export function registerConnectionCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "connections", "identity providers that users sign in by, for operators");
@@ -46,11 +44,15 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
   registerAdd(command, terminal);
   command("show <name>", "show a connection", async (admin, name: string) => shown(await admin.operator.connections.get.query({ name })));
   withSettings(
-    command("update <name>", "change a connection", async (admin, name: string, { enable, disable, ...options }: UpdateOptions) => {
-      const clientSecret = options.secretFile === undefined ? undefined : secretIn(options.secretFile);
-      const enabled = enable || disable ? enable === true : undefined;
-      return shown(await admin.operator.connections.update.mutate({ name, ...settingsOf(options), enabled, clientSecret }));
-    }),
+    command(
+      "update <name>",
+      "change a connection",
+      async (admin, name: string, { enable, disable, clientSecret: file, ...changes }: UpdateOptions) => {
+        const clientSecret = file === undefined ? undefined : secretIn(file);
+        const enabled = enable || disable ? enable === true : undefined;
+        return shown(await admin.operator.connections.update.mutate({ ...changes, name, enabled, clientSecret }));
+      },
+    ),
   )
     .option("--client-id <id>", "this server's client id at the provider")
     .addOption(new Option("--enable", "offer it to users").conflicts("disable"))
@@ -84,24 +86,17 @@ function registerAdd(command: ReturnType<typeof managementCommands>, terminal: T
     .addOption(REALM);
 }
 
-const settingsOf = ({ title, scope, domain, trustAcr, clientId }: Settings) => ({
-  title,
-  clientId,
-  scopes: scope && [...scope],
-  domains: domain && [...domain],
-  trustsAcr: trustAcr,
-});
-
 async function add(admin: AdminClient, name: string, options: AddOptions, terminal: Terminal): Promise<Output> {
-  const { issuer, tenant, authMethod, clientId = "", secretFile } = options;
-  const preset = options.preset ?? (issuer === undefined ? PRESETS.find((each) => each === name) : undefined);
+  const { realm, clientId = "", clientSecret: file, ...settings } = options;
+  const { issuer, authMethod } = settings;
+  const preset = settings.preset ?? (issuer === undefined ? PRESETS.find((each) => each === name) : undefined);
   const instead = "Use --secret-file; with - the secret is read from standard input.";
   const asked = () => terminal.ask("Client secret: ", { hidden: true, instead });
   const hasSecret = (authMethod ?? "client_secret") === "client_secret";
-  const clientSecret = hasSecret ? await (secretFile === undefined ? asked() : secretIn(secretFile)) : undefined;
+  const clientSecret = hasSecret ? await (file === undefined ? asked() : secretIn(file)) : undefined;
   const made = await admin.operator.connections.create.mutate({
-    ...{ ...(await realmNamed(admin, options.realm)), name, ...settingsOf(options), clientId },
-    ...{ preset, issuer, tenant, authMethod, clientSecret },
+    ...{ ...settings, ...(await realmNamed(admin, realm)) },
+    ...{ name, preset, clientId, clientSecret },
   });
   return { ...shown(made), warning: () => `Register the redirect URI at the provider, then: countersign connections test ${name}` };
 }

@@ -34,9 +34,10 @@ export function addCommand<Args extends unknown[]>(
     running(terminal, async (...args: Args) => {
       const question = command.options.find((option) => option instanceof Yes)?.question;
       if (question !== undefined) await confirm(terminal, question, command.opts().yes);
-      const output = await action(...args);
+      const { json, ...options } = command.opts();
+      const members = Object.entries(options).map(([member, given]) => [member, given === NULL ? null : given]);
+      const output = await action(...(args.with(-2, Object.fromEntries(members)) as Args)); // the last one is the command
       const { value, text, warning, shownOnce } = output;
-      const { json } = command.opts();
       terminal.write(json ? asJson(value) : text);
       if (!json && Array.isArray(value)) belowList(value.length, output, terminal);
       if (!json && shownOnce !== undefined) terminal.complain(`Keep the ${shownOnce} now: it is shown only this once.`, "yellow");
@@ -128,6 +129,34 @@ export async function listed<Name extends string, Page extends ListPage<Name>>(
 
 export const everyPage = async <Name extends string, Page extends ListPage<Name>>(name: Name, page: FetchPage<Page>) =>
   (await listed(name, page)).items;
+
+/** What an option gives for null, which Commander takes for an empty text. The action of `addCommand` gets null. */
+export const NULL = Symbol("null") as unknown as null;
+
+/** An option whose value is a member of a request, by that name in the options of its action. */
+export function setting(member: string, flags: string, description: string, reads?: (value: string, before: never) => unknown): Option {
+  const option = new Option(flags, description);
+  option.attributeName = () => member;
+  return reads === undefined ? option : option.argParser<unknown>((value, before) => reads(value, before as never));
+}
+
+/** Reads a value in whose place a word stands for null. */
+export const orNull =
+  (word: string, reads = (value: string): unknown => value) =>
+  (value: string) =>
+    value === word ? NULL : reads(value);
+
+/** The values of an option that may be repeated. */
+export const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+
+/** As `collect`, for a list in whose place a word may stand, such as `none`. */
+export const collectOr =
+  <Meaning extends readonly string[] | null>(meanings: Readonly<Record<string, Meaning>>) =>
+  (value: string, before?: readonly string[] | Meaning): readonly string[] | Meaning => {
+    const word = Object.keys(meanings).find((each) => each === value || meanings[each] === before);
+    if (word !== undefined && before !== undefined) throw new InvalidArgumentError(`${word} cannot be combined with other values.`);
+    return word === undefined ? collect(value, before ?? []) : (meanings[word] as Meaning);
+  };
 
 /** Reads one of some words. */
 export const oneOf =

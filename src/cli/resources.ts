@@ -1,9 +1,8 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
-import { collect } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
+import { collect, digits, LIMIT, listed, type Most, managementCommands, type Output, orNull, setting, Yes } from "./management-api.ts";
 import { REALM, realmNamed } from "./scopes.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
 import { printable, record, table, when } from "./table.ts";
@@ -13,23 +12,15 @@ type Resource = ManagementOutputs["operator"]["resources"]["get"];
 type Inspection = ManagementOutputs["operator"]["resources"]["inspect"];
 type Settings = Omit<ManagementInputs["operator"]["resources"]["update"], "resource" | "realmId" | "updatedAt">;
 
-type Options = {
+type Options = Omit<Settings, "scopes" | "enabled"> & {
   readonly realm?: string;
-  readonly name?: string;
   readonly scope?: readonly string[];
-  readonly client?: readonly ClientKind[];
-  readonly lifetime?: number | "default";
   readonly stepUp?: readonly ScopeDemand[];
   readonly enable?: true;
   readonly disable?: true;
 };
 
-/** Commander takes null for an empty text, so the default is a word. */
-const lifetime = (value: string): number | "default" => {
-  if (value === "default") return value;
-  if (!/^\d{1,5}$/.test(value)) throw new InvalidArgumentError("must be a number of seconds, or default");
-  return Number(value);
-};
+const lifetime = orNull("default", digits(/^\d{1,5}$/, "a number of seconds, or default"));
 
 const kind = (value: string, before: readonly ClientKind[] = []): readonly ClientKind[] => {
   const found = CLIENT_KINDS.find((each) => each === value);
@@ -42,13 +33,17 @@ const withSettings = (command: Command): Command =>
     .addOption(REALM)
     .option("--name <name>", "what users see")
     .option("--scope <scope>", "a scope that it has; repeat for more. Replaces the list", collect)
-    .option("--client <kind>", `clients that may request its scopes: ${CLIENT_KINDS.join(", ")}; repeat for more`, kind)
+    .addOption(
+      setting("clients", "--client <kind>", `clients that may request its scopes: ${CLIENT_KINDS.join(", ")}; repeat for more`, kind),
+    )
     .option(
       "--step-up <demand>",
       "the sign-in that a scope demands: SCOPE=mfa, SCOPE=phr,300 (seconds), SCOPE=none; repeatable",
       scopeDemand,
     )
-    .option("--lifetime <seconds>", "of its access tokens, at most the server's; default: the server's", lifetime);
+    .addOption(
+      setting("accessTokenLifetime", "--lifetime <seconds>", "of its access tokens, at most the server's; default: the server's", lifetime),
+    );
 
 export function registerResourceCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "resources", "protected resources and their scopes, for operators");
@@ -120,16 +115,11 @@ function demanding(scopes: Scopes, demands: readonly ScopeDemand[]): Scopes {
 }
 
 /** The settings that options name. A scope that stays keeps its words and its demand. */
-function settingsOf(
-  { name, scope, client, lifetime: seconds, stepUp = [], enable, disable }: Options,
-  before: Resource["scopes"] = [],
-): Settings {
+function settingsOf({ scope, stepUp = [], enable, disable, ...members }: Options, before: Resource["scopes"] = []): Settings {
   const scopes = scope?.map((each) => before.find((known) => known.name === each) ?? { name: each }) ?? before;
   return {
-    name,
+    ...members,
     scopes: scope !== undefined || stepUp.length > 0 ? demanding(scopes, stepUp) : undefined,
-    clients: client && [...client],
-    accessTokenLifetime: seconds === "default" ? null : seconds,
     enabled: enable || disable ? enable === true : undefined,
   };
 }

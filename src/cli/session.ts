@@ -27,7 +27,7 @@ export async function signedIn(terminal: Terminal): Promise<AdminClient> {
       (actor) => actor.token,
       async (error: unknown) => {
         const { asFailure } = await import("./as-failure.ts");
-        throw asFailure(error, { server: url, email, named: [], takes: [] });
+        throw asFailure(error, { server: url, email, named: [], takes: new Map() });
       },
     );
   return createAdminClient({ url, token });

@@ -106,11 +106,12 @@ function namedBy(args: readonly unknown[]): readonly string[] {
   return texts.length > 0 ? texts : Object.values(options).filter((value) => typeof value === "string");
 }
 
-/** The options and arguments of a command: `--scope`, `issuer`. */
-const takenBy = (command: unknown): readonly string[] =>
-  command instanceof Command
-    ? [...command.options.flatMap(({ long }) => long ?? []), ...command.registeredArguments.map((argument) => argument.name())]
-    : [];
+/** The arguments and options of a command, by the members of a request: `issuer` by `issuer`, `--scope` by `scopes`. */
+function takenBy(command: unknown): ReadonlyMap<string, string> {
+  if (!(command instanceof Command)) return new Map();
+  const options = command.options.filter(({ negate }) => !negate).map((option) => [option.attributeName(), option.long ?? ""] as const);
+  return new Map([...command.registeredArguments.map((argument) => [argument.name(), argument.name()] as const), ...options]);
+}
 
 /** The action of a command. A failure becomes one message and the exit code. */
 export const running =

@@ -1,9 +1,20 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Language } from "../texts/languages.ts";
-import { collectOr } from "./client-options.ts";
 import { CommandFailure, contentOf, EXIT, secretIn } from "./failure.ts";
-import { digits, LIMIT, listed, type Most, managementCommands, type Output, oneOf } from "./management-api.ts";
+import {
+  collectOr,
+  digits,
+  LIMIT,
+  listed,
+  type Most,
+  managementCommands,
+  NULL,
+  type Output,
+  oneOf,
+  orNull,
+  setting,
+} from "./management-api.ts";
 import { realmId } from "./scopes.ts";
 import { SIGN_INS, signInClass } from "./sign-in-class.ts";
 import { printable, record, table, whenOf } from "./table.ts";
@@ -12,6 +23,7 @@ import { registerUserFactorCommands, registerUserFileCommands, userId, usersFoun
 
 type User = ManagementOutputs["operator"]["users"]["get"];
 type Realm = ManagementOutputs["operator"]["realms"]["update"];
+type RealmUpdate = ManagementInputs["operator"]["realms"]["update"];
 type Role = User["role"];
 
 const role: (value: string) => Role = oneOf("user", "developer", "operator");
@@ -155,17 +167,17 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
   command(
     "update <realm>",
     "set the scopes that open registration may grant in a realm, named by id or name",
-    async (admin, named: string, { scope }: { readonly scope: readonly string[] }) => {
-      const id = await realmId(admin, named);
-      const only = scope.length === 1 ? scope[0] : undefined;
-      const dynamicRegistrationScopes = only === "default" ? null : only === "none" ? [] : [...scope];
-      const realm = await admin.operator.realms.update.mutate({ id, dynamicRegistrationScopes });
+    async (admin, named: string, change: Omit<RealmUpdate, "id">) => {
+      const realm = await admin.operator.realms.update.mutate({ id: await realmId(admin, named), ...change });
       return output([realm], realm);
     },
-  ).requiredOption(
-    "--scope <scope>",
-    "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
-    collectOr("none", "default"),
+  ).addOption(
+    setting(
+      "dynamicRegistrationScopes",
+      "--scope <scope>",
+      "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
+      collectOr<readonly string[] | null>({ none: [], default: NULL }),
+    ).makeOptionMandatory(),
   );
   command(
     "require-sign-in <realm>",
@@ -182,37 +194,21 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
 }
 
 type Branding = ManagementInputs["operator"]["realms"]["setBranding"]["branding"];
-type Options = Readonly<Partial<Record<"name" | "logo" | "accent" | "terms" | "privacy" | "support", string>>>;
-
-/** Leaves a member to the deployment. */
-const NONE = "none";
-
-function brandingOf({ name, logo, accent, terms, privacy, support }: Options): Branding {
-  const given = {
-    name,
-    logo: logo === undefined || logo === NONE ? logo : contentOf(logo).toString("base64"),
-    accent,
-    termsUrl: terms,
-    privacyUrl: privacy,
-    support,
-  };
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(set.map(([member, value]) => [member, value === NONE ? null : value]));
-}
-
 function registerRealmBranding(command: ReturnType<typeof managementCommands>): Command {
-  const set = async (admin: AdminClient, named: string, options: Options): Promise<Output> => {
-    const branding = brandingOf(options);
+  const none = orNull("none"); // leaves a member to the deployment
+  const set = async (admin: AdminClient, named: string, { logo: file, ...members }: Branding): Promise<Output> => {
+    const image = file === undefined || file === null ? file : contentOf(file).toString("base64");
+    const branding = { ...members, ...(image !== undefined && { logo: image }) };
     if (Object.keys(branding).length === 0) throw new CommandFailure(EXIT.failed, "Name at least one option, such as --name.");
     const value = await admin.operator.realms.setBranding.mutate({ id: await realmId(admin, named), branding });
     const { name, logo, accent, termsUrl, privacyUrl, support } = value;
     return { value, text: record({ name, logo, accent, terms: termsUrl, privacy: privacyUrl, support }) };
   };
   return command("brand <realm>", "set the name, logo and colours on the pages of a realm's users; none: those of the settings", set)
-    .option("--name <name>", "in pages and mails")
-    .option("--logo <file>", "PNG, JPEG, WebP or SVG, at most 64 KiB")
-    .option("--accent <colour>", "of buttons and links, as #rrggbb")
-    .option("--terms <url>", "page with the terms of service")
-    .option("--privacy <url>", "page with the privacy notice")
-    .option("--support <address>", "e-mail address or page of the support");
+    .addOption(setting("name", "--name <name>", "in pages and mails", none))
+    .addOption(setting("logo", "--logo <file>", "PNG, JPEG, WebP or SVG, at most 64 KiB", none))
+    .addOption(setting("accent", "--accent <colour>", "of buttons and links, as #rrggbb", none))
+    .addOption(setting("termsUrl", "--terms <url>", "page with the terms of service", none))
+    .addOption(setting("privacyUrl", "--privacy <url>", "page with the privacy notice", none))
+    .addOption(setting("support", "--support <address>", "e-mail address or page of the support", none));
 }

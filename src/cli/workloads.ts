@@ -2,10 +2,21 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { isOpenIdentity, WORKLOAD_KINDS } from "../clients/workload.ts";
-import { collect } from "./client-options.ts";
 import { ruleColumns } from "./explain.ts";
 import { textIn } from "./failure.ts";
-import { digits, everyPage, LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
+import {
+  collect,
+  digits,
+  everyPage,
+  LIMIT,
+  listed,
+  type Most,
+  managementCommands,
+  type Output,
+  orNull,
+  setting,
+  Yes,
+} from "./management-api.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -13,16 +24,7 @@ type Operator = ManagementOutputs["operator"];
 type Issuer = Operator["workloadIssuers"]["get"];
 type Identity = Operator["workloadIdentities"]["add"];
 type NewIssuer = ManagementInputs["operator"]["workloadIssuers"]["create"];
-type Algorithm = (typeof CLIENT_ASSERTION_ALGORITHMS)[number];
-
-interface Settings {
-  readonly jwksUri?: string;
-  readonly bundleEndpoint?: string;
-  readonly algorithm?: readonly string[];
-  readonly maxLifetime?: number;
-  readonly singleUse?: boolean;
-  readonly allowPrivate?: boolean;
-}
+type Settings = Omit<NewIssuer, "issuer" | "kind">;
 
 /** `name=value`. */
 function claim(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
@@ -31,11 +33,20 @@ function claim(text: string, before: Readonly<Record<string, string>> = {}): Rea
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
+const ALGORITHMS = CLIENT_ASSERTION_ALGORITHMS.join(", "); // the server refuses others
+
 const withSettings = (command: Command): Command =>
   command
-    .option("--jwks-uri <url>", "where its keys are, if not where its discovery document says; none removes it")
-    .option("--bundle-endpoint <url>", "of a SPIFFE trust domain: where its bundle is")
-    .option("--algorithm <name>", `a signature algorithm, of ${CLIENT_ASSERTION_ALGORITHMS.join(", ")}; repeatable`, collect)
+    .addOption(
+      setting(
+        "jwksUri",
+        "--jwks-uri <url>",
+        "where its keys are, if not where its discovery document says; none removes it",
+        orNull("none"),
+      ),
+    )
+    .addOption(setting("bundleEndpoint", "--bundle-endpoint <url>", "of a SPIFFE trust domain: where its bundle is", orNull("none")))
+    .addOption(setting("algorithms", "--algorithm <name>", `a signature algorithm, of ${ALGORITHMS}; repeatable`, collect))
     .option("--max-lifetime <seconds>", "the longest life of a token", digits(/^\d{1,6}$/, "a number of seconds"))
     .option("--single-use", "accept each token once, by its jti")
     .option("--no-single-use", "accept a token until it expires")
@@ -47,14 +58,17 @@ export function registerWorkloadCommands(program: Command, terminal: Terminal): 
 
   command("list", "list the platforms that are trusted", list).addOption(LIMIT);
   withSettings(
-    command("add <issuer>", "trust a platform: a URL, or spiffe://trust-domain", (admin, issuer: string, options: Settings & Kind) =>
-      admin.operator.workloadIssuers.create.mutate({ issuer, kind: options.kind, ...settingsOf(options) }).then(shown),
+    command(
+      "add <issuer>",
+      "trust a platform: a URL, or spiffe://trust-domain",
+      (admin, issuer: string, options: Omit<NewIssuer, "issuer">) =>
+        admin.operator.workloadIssuers.create.mutate({ issuer, ...options }).then(shown),
     ),
   ).addOption(new Option("--kind <kind>", "what it is").choices(WORKLOAD_KINDS).makeOptionMandatory());
   command("show <issuer>", "show a platform, and which workloads on it are clients", show);
   withSettings(
     command("update <issuer>", "change a platform", (admin, issuer: string, options: Settings) =>
-      admin.operator.workloadIssuers.update.mutate({ issuer, ...settingsOf(options) }).then(shown),
+      admin.operator.workloadIssuers.update.mutate({ issuer, ...options }).then(shown),
     ),
   );
   command("remove <issuer>", "trust a platform no longer, and remove all identities on it", async (admin, issuer: string) => {
@@ -71,7 +85,6 @@ export function registerWorkloadCommands(program: Command, terminal: Terminal): 
     .option("--demands", "show what each rule requires, in a sentence");
 }
 
-type Kind = Pick<NewIssuer, "kind">;
 type IdentityOptions = { readonly issuer: string; readonly subject: string; readonly claim?: Readonly<Record<string, string>> };
 
 function registerIdentityCommands(command: ReturnType<typeof managementCommands>): void {
@@ -84,13 +97,6 @@ function registerIdentityCommands(command: ReturnType<typeof managementCommands>
     return { value: { id }, text: `removed ${printable(id)}` };
   }).addOption(new Yes("Remove this identity?"));
 }
-
-const settingsOf = ({ jwksUri, bundleEndpoint, algorithm, maxLifetime, singleUse, allowPrivate }: Settings) => ({
-  ...{ maxLifetime, singleUse, allowPrivate },
-  jwksUri: jwksUri === "none" ? null : jwksUri,
-  bundleEndpoint: bundleEndpoint === "none" ? null : bundleEndpoint,
-  algorithms: algorithm as Algorithm[] | undefined, // the server refuses any other
-});
 
 async function list({ operator }: AdminClient, { limit }: Most): Promise<Output> {
   const { items, total } = await listed("issuers", (at) => operator.workloadIssuers.list.query(at), limit);

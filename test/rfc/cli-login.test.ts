@@ -112,7 +112,7 @@ describe("countersign login", () => {
     expect(await admin.account.get.query()).toMatchObject({ email: OPERATOR.email });
     forgetSession(`${server.url}/`, OPERATOR.email, terminal);
     const error = await admin.operator.users.list.query({}).catch((thrown: unknown) => thrown);
-    const context = { server: server.url, email: undefined, named: [], takes: [] };
+    const context = { server: server.url, email: undefined, named: [], takes: new Map() };
     expect(asFailure(error, context)).toMatchObject({
       exitCode: 3,
       message: expect.stringContaining(`${OPERATOR.email} is not signed in at`),

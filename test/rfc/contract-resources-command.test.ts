@@ -55,6 +55,7 @@ test("adds a resource by its metadata document, shows what it has grown, changes
     enabled: false,
   });
   expect((await countersign("update", notes.resource, "--enable")).out).toMatch(/enabled +yes/);
+  expect((await countersign("update", notes.resource, "--lifetime", "0")).err).toContain("\n  --lifetime: ");
   expect((await countersign("remove", notes.resource)).out).toBe(`removed ${notes.resource}\n`);
   expect(await countersign("show", notes.resource)).toMatchObject({
     code: 4,

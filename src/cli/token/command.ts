@@ -1,7 +1,6 @@
 import type { Command } from "commander";
-import { collect } from "../client-options.ts";
 import { CommandFailure, EXIT, EXIT_CODES } from "../failure.ts";
-import { addCommand, type Output } from "../management-api.ts";
+import { addCommand, collect, type Output } from "../management-api.ts";
 import { asJson } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Tokens } from "./server.ts";

@@ -25,7 +25,7 @@ async function refusal(httpStatus: number, message: string): Promise<unknown> {
     .catch((error: unknown) => error);
 }
 
-const context = { server: "https://id.example.test", email: "ada@example.test", named: ["notes"], takes: [] };
+const context = { server: "https://id.example.test", email: "ada@example.test", named: ["notes"], takes: new Map<string, string>() };
 
 test.for([
   [403, "This is for operators.", "operator"],
