@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { assertOwnOptions, CLIENT_ID, type ClientOptions, describing, keySetIn, OWNER } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, Yes } from "./management-api.ts";
-import { type Cell, record, table, when } from "./table.ts";
+import { type Cell, printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-files-and-factors.ts";
 
@@ -19,7 +19,11 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
     usage: string,
     purpose: string,
     action: (admin: AdminClient, ...args: Args) => Promise<Output>,
-  ) => managed(usage, purpose, action).option("--operator", "as an operator: any client, with the members that only operators see and set");
+  ) =>
+    managed(usage, purpose, hinting(action)).option(
+      "--operator",
+      "as an operator: any client, with the members that only operators see and set",
+    );
   const named = <Options extends Common>(
     usage: string,
     purpose: string,
@@ -66,6 +70,17 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
       onceOnly((operator ? admin.operator : admin).clients.regenerateSecret.mutate({ id }), SECRET_LOST),
   ).addOption(new Yes("The client's present secret stops working at once."));
 }
+
+/** An action on a client. An operator who does not find it learns of the option that reaches those of others. */
+const hinting =
+  <Args extends unknown[]>(action: (admin: AdminClient, ...args: Args) => Promise<Output>) =>
+  (admin: AdminClient, ...args: Args): Promise<Output> =>
+    action(admin, ...args).catch(async (error: unknown) => {
+      const { refusalOf } = await import("@countersign/admin");
+      const { operator } = args.at(-2) as Common;
+      if (operator || refusalOf(error)?.httpStatus !== 404 || (await admin.account.get.query()).role !== "operator") throw error;
+      throw new CommandFailure(EXIT.notFound, `You own no client ${printable(String(args[0]))}. With --operator you reach all clients.`);
+    });
 
 function clientLost({ operator }: Common): string {
   const [list, regenerate] = ["list", "regenerate-secret"].map((name) => `\`countersign clients ${name}${operator ? " --operator" : ""}\``);

@@ -121,6 +121,17 @@ describe("countersign clients", () => {
     expect((await run("clients", "get", made.id)).code).toBe(4);
   });
 
+  test("an operator who names a client of another user learns of --operator, a developer does not", async () => {
+    const made = JSON.parse((await atTerminal().run("clients", "create", "Theirs", "--json")).out);
+    const ops = atTerminal(OPERATOR).run;
+    const err = `You own no client ${made.clientId}. With --operator you reach all clients.\n`;
+    for (const words of [["show"], ["update", "--name", "New"], ["delete"], ["regenerate-secret"], ["consents"]])
+      expect(await ops("clients", ...words, made.clientId)).toEqual({ out: "", err, code: 4 });
+    const notFound = { out: "", err: `Not found at ${server.url}: nosuch.\n`, code: 4 };
+    expect(await ops("clients", "show", "nosuch", "--operator")).toEqual(notFound);
+    expect(await atTerminal().run("clients", "show", "nosuch")).toEqual(notFound);
+  });
+
   test("a user is named by an address that is longer than a search", async () => {
     const ops = atTerminal(OPERATOR).run;
     const email = `long@${`${"d".repeat(60)}.`.repeat(4)}test`;
