@@ -19,7 +19,7 @@ import { rememberRequested } from "../http/caller.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
 import { authorizeParameters, form, json, OauthError, oauthBodyErrors, orPage } from "../http/describe.ts";
 import { type ErrorPrinter, exceptHead, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
-import { appRequestErrorPrinter } from "../pages/errors.ts";
+import { pageErrorPrinter } from "../pages/errors.ts";
 import type { Site } from "../pages/views/layout.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { openPushed, pushedOver } from "./client-requests.ts";
@@ -197,7 +197,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, site: Site):
 /** Prints errors that must not be redirected: a page where the request prefers HTML, as a browser does, else JSON with 400. */
 function authorizeErrorPrinter(issuer: string, site: Site): ErrorPrinter {
   const json = oauthErrorPrinter(issuer);
-  const page = appRequestErrorPrinter(site);
+  const page = pageErrorPrinter(site, "of app");
   return (ctx, refusal) => {
     ctx.vary("Accept");
     const print = ctx.accepts("json", "html") === "html" ? page : json;

@@ -6,34 +6,28 @@ import { REQUEST_OVER } from "../oauth/pending-request.ts";
 import { sendNotice, wideLink } from "./views/cards.ts";
 import { type Asked, askedOf, type Fault, type Site } from "./views/layout.ts";
 
-/** Prints refusals and faults as pages. */
-export const pageErrorPrinter = (site: Site): ErrorPrinter => printer(site, wordsOf);
-
-/** The same for an application's request: the page shows the error description, as the JSON for other clients does. */
-export const appRequestErrorPrinter = (site: Site): ErrorPrinter =>
-  printer(
-    site,
-    (asked, refusal) => (refusal?.code === "invalid_request" ? asked.texts.refusals.appRequest : wordsOf(asked, refusal)),
-    (refusal) => refusal?.detail.description,
-  );
-
-type RefusalWords = Readonly<Record<"title" | "text", string>>;
-type Words = (asked: Asked, refusal: Refusal | undefined) => RefusalWords;
-
-const printer =
-  (site: Site, words: Words, describe: (refusal: Refusal | undefined) => string | undefined = () => undefined): ErrorPrinter =>
+/**
+ * Prints refusals and faults as pages.
+ * @param ofApp for an application's request: the page shows the error description, as the JSON for other clients does
+ */
+export const pageErrorPrinter =
+  (site: Site, ofApp?: "of app"): ErrorPrinter =>
   (ctx, refusal) => {
     const status = refusal ? CATALOGUE[refusal.code].http : 500;
     const asked = askedOf({ site }, ctx);
-    const { refusals, words: common } = asked.texts;
+    const { refusals, words } = asked.texts;
     const isOver = refusal?.reason === REQUEST_OVER;
-    const { title, text } = isOver ? refusals.requestOver : words(asked, refusal);
+    const isAppsFault = ofApp && refusal?.code === "invalid_request";
+    const { title, text } = isOver ? refusals.requestOver : isAppsFault ? refusals.appRequest : wordsOf(asked, refusal);
     setRetryHeaders(ctx, refusal);
     // While the service is unavailable, its other pages do not help.
-    const more = status < 500 && wideLink(site.path("/account"), common.toAccount);
-    const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description: describe(refusal) };
+    const more = status < 500 && wideLink(site.path("/account"), words.toAccount);
+    const description = ofApp && refusal?.detail.description;
+    const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description };
     sendNotice(asked, { tone: isOver ? "plain" : "bad", title, text, more, support }, status);
   };
+
+type RefusalWords = Readonly<Record<"title" | "text", string>>;
 
 function wordsOf({ language, texts: { refusals: texts } }: Asked, refusal: Refusal | undefined): RefusalWords {
   if (!refusal) return texts.fault;

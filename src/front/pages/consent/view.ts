@@ -5,6 +5,7 @@ import { type HostedPage, hidden, html, type Markup, type Part, type Writing } f
 import {
   type Described,
   isDescribed,
+  type Names,
   type ScopeWords,
   type ShownClient,
   scopeWords,
@@ -13,24 +14,17 @@ import {
   type Targets,
 } from "../views/words.ts";
 
-export interface ConsentPage {
+type Asked = Readonly<Record<"scopes" | "newScopes" | "resources" | "newResources", readonly string[]>>;
+
+export interface ConsentPage extends Asked, Names {
   readonly token: string;
   readonly requestId: string;
   /** A digest of what is shown, so that the decision counts for nothing else. */
   readonly offer: string;
   readonly email: string;
   readonly client: ShownClient;
-  readonly scopes: readonly string[];
-  readonly newScopes: readonly string[];
-  readonly resources: readonly string[];
-  readonly newResources: readonly string[];
-  /** Of the resources, those that are clients. */
-  readonly targets: Targets;
-  /** What the realm's records say of the resources. */
-  readonly records: readonly Pick<ShownRecord, "resource" | "scopes">[];
   /** How long the access lasts; a core of the previous release does not say. */
   readonly lifetimes: AccessLifetimes | undefined;
-  readonly described: Described;
 }
 
 export function consentView(writing: Writing, page: ConsentPage): HostedPage {
