@@ -14,7 +14,7 @@ import { pageErrorPrinter } from "./errors.ts";
 import { forgotPage, forgotSentPage, resetPage } from "./forgotten-password/page.ts";
 import { PROVE_AGAIN, TOO_LATE } from "./fresh-proof.ts";
 import { invitationPage } from "./invitation/page.ts";
-import { type FormHandlers, type PageHandler, type PageKit, SET_UP, type Visit } from "./kit.ts";
+import { type PageHandler, type PageKit, SET_UP, type Visit } from "./kit.ts";
 import { appPage, beginAppPage, removeAppPage, renewCodesPage } from "./security/app.ts";
 import { endOtherSessionsPage, endSessionPage, securityPage } from "./security/page.ts";
 import { newPasskeyOptions, newPasskeyPage, removePasskeyPage, renamePasskeyPage } from "./security/passkeys.ts";
@@ -49,75 +49,68 @@ export const answerOf =
   };
 
 type Methods = { readonly [M in Method]?: PageHandler };
-type Page = (path: string, methods: Methods) => readonly Route[];
 
-/** The forms about passkeys and the second factor. */
-const factorRoutes = (page: Page): readonly (readonly Route[])[] => [
-  page("/account/security/app", appPage),
-  page("/account/security/app/begin", { POST: beginAppPage }),
-  page("/account/security/app/codes", { POST: renewCodesPage }),
-  page("/account/security/app/remove", { POST: removeAppPage }),
-  page("/account/security/passkeys", { POST: newPasskeyPage }),
-  page("/account/security/passkeys/options", { POST: newPasskeyOptions }),
-  page("/account/security/passkeys/rename", { POST: renamePasskeyPage }),
-  page("/account/security/passkeys/remove", { POST: removePasskeyPage }),
+/** Paths of pages, what answers there, and the members of the query that a page needs besides the common ones. `acts`: a GET has an effect. */
+const PAGES: readonly (readonly [path: string, Methods & { readonly acts?: true }, ...members: string[]])[] = [
+  ["/login", signInPage, "switch", PROVE_AGAIN, TOO_LATE],
+  ["/login/code", secondFactorPage, STEP_MEMBER],
+  [SET_UP, setUpPage],
+  ["/login/passkey", { POST: passkeySignInPage }],
+  ["/login/passkey/options", { POST: passkeyOptionsPage }],
+  ["/signup", signUpPage],
+  ["/signup/sent", { GET: signUpSentPage }],
+  ["/signup/resend", { POST: resendPage }],
+  ["/forgot", forgotPage],
+  ["/forgot/sent", { GET: forgotSentPage }],
+  ["/reset", resetPage, "token"],
+  ["/invitation", invitationPage("/invitation"), "token"],
+  ["/setup", invitationPage("/setup"), "token"],
+  ["/consent", { ...consentPage, acts: true }, ASK],
+  ["/device", devicePage, "user_code"],
+  ["/device/done", { GET: deviceDonePage }],
+  ["/logout", { ...signOutPage, acts: true }],
+  ["/account", { GET: accountPage }],
+  ["/account/profile", { POST: profilePage }],
+  ["/account/revoke", { POST: revokePage }],
+  ["/account/resend", { POST: resendOwnPage }],
+  ["/account/agents", { GET: agentsPage }],
+  ["/account/agents/end", { POST: endAgentPage }],
+  ["/account/agents/pause", { POST: pauseAgentPage }],
+  ["/account/agents/resume", { POST: resumeAgentPage }],
+  ["/account/security", { GET: securityPage }],
+  ["/account/security/address", addressPage],
+  [CONFIRM_ADDRESS, confirmAddressPage, "token"],
+  ["/address/stop", stopAddressPage, "token"],
+  ["/account/security/app", appPage],
+  ["/account/security/app/begin", { POST: beginAppPage }],
+  ["/account/security/app/codes", { POST: renewCodesPage }],
+  ["/account/security/app/remove", { POST: removeAppPage }],
+  ["/account/security/passkeys", { POST: newPasskeyPage }],
+  ["/account/security/passkeys/options", { POST: newPasskeyOptions }],
+  ["/account/security/passkeys/rename", { POST: renamePasskeyPage }],
+  ["/account/security/passkeys/remove", { POST: removePasskeyPage }],
+  ["/account/security/password", passwordPage],
+  ["/account/security/sessions/end", { POST: endSessionPage }],
+  ["/account/security/sessions/end-others", { POST: endOtherSessionsPage }],
+  ["/account/delete", deleteAccountPage],
+  ["/account/deleted", { GET: accountGonePage }],
+  ["/account/security/identities", { POST: identitiesPage }],
 ];
 
 /** The hosted pages and their files. Every page works without scripts. */
 export function pageRoutes(kit: PageKit): readonly Route[] {
   const print = pageErrorPrinter(kit.site);
-  const page = (path: string, methods: Methods, ...members: readonly string[]): readonly Route[] =>
-    Object.entries(methods).map(([method, answer]) => ({
-      method: method as Method,
-      path,
-      print,
-      answer: answerOf(kit, answer, method === "GET" ? [...COMMON, ...members] : undefined),
-    }));
-  /** A page whose GET has an effect. */
-  const acting = (path: string, { GET, POST }: FormHandlers, ...members: readonly string[]): readonly Route[] => [
-    { method: "GET", path, print, answer: exceptHead(answerOf(kit, GET, [...COMMON, ...members])) },
-    ...page(path, { POST }),
-  ];
+  const pages = PAGES.flatMap(([path, { acts, ...methods }, ...members]) =>
+    Object.entries(methods).map(([method, page]): Route => {
+      const answer = answerOf(kit, page, method === "GET" ? [...COMMON, ...members] : undefined);
+      return { method: method as Method, path, print, answer: acts && method === "GET" ? exceptHead(answer) : answer };
+    }),
+  );
   /** A GET that is no page, or one that cannot be repeated. */
   const once = (path: string, answer: Handler): Route => ({ method: "GET", path, print, answer });
   return [
-    page("/login", signInPage, "switch", PROVE_AGAIN, TOO_LATE),
-    page("/login/code", secondFactorPage, STEP_MEMBER),
-    page(SET_UP, setUpPage),
-    page("/login/passkey", { POST: passkeySignInPage }),
-    page("/login/passkey/options", { POST: passkeyOptionsPage }),
-    page("/signup", signUpPage),
-    page("/signup/sent", { GET: signUpSentPage }),
-    page("/signup/resend", { POST: resendPage }),
-    page("/forgot", forgotPage),
-    page("/forgot/sent", { GET: forgotSentPage }),
-    page("/reset", resetPage, "token"),
-    page("/invitation", invitationPage("/invitation"), "token"),
-    page("/setup", invitationPage("/setup"), "token"),
-    acting("/consent", consentPage, ASK),
-    page("/device", devicePage, "user_code"),
-    page("/device/done", { GET: deviceDonePage }),
-    acting("/logout", signOutPage),
-    page("/account", { GET: accountPage }),
+    ...pages,
     once("/account/data", answerOf(kit, dataPage)),
-    page("/account/profile", { POST: profilePage }),
-    page("/account/revoke", { POST: revokePage }),
-    page("/account/resend", { POST: resendOwnPage }),
-    page("/account/agents", { GET: agentsPage }),
-    page("/account/agents/end", { POST: endAgentPage }),
-    page("/account/agents/pause", { POST: pauseAgentPage }),
-    page("/account/agents/resume", { POST: resumeAgentPage }),
-    page("/account/security", { GET: securityPage }),
-    page("/account/security/address", addressPage),
-    page(CONFIRM_ADDRESS, confirmAddressPage, "token"),
-    page("/address/stop", stopAddressPage, "token"),
-    ...factorRoutes(page),
-    page("/account/security/password", passwordPage),
-    page("/account/security/sessions/end", { POST: endSessionPage }),
-    page("/account/security/sessions/end-others", { POST: endOtherSessionsPage }),
-    page("/account/delete", deleteAccountPage),
-    page("/account/deleted", { GET: accountGonePage }),
-    page("/account/security/identities", { POST: identitiesPage }),
     once("/.well-known/change-password", (ctx) => sendRedirect(ctx, kit.site.path("/account/security/password"))),
     once("/signin/:name", exceptHead(answerOf(kit, upstreamPage))),
     once("/signin/:name/callback", exceptHead(answerOf(kit, upstreamCallbackPage))),
@@ -126,5 +119,5 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     once(BRAND_PATH, brandFilePage(kit.ports.brandings)),
     once(PASSKEY_SCRIPT.path, PASSKEY_SCRIPT.handler),
     once(PAGE_SCRIPT.path, PAGE_SCRIPT.handler),
-  ].flat();
+  ];
 }
