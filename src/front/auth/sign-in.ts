@@ -8,7 +8,7 @@ import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { parseForm } from "../../protocol/form.ts";
 import { connectionUnknown } from "../../upstream/connection.ts";
-import { apiErrorPrinter, boundToken, giveNonce, noStore, oauthErrorPrinter, sendJson } from "../http/answers.ts";
+import { apiErrorPrinter, boundToken, giveNonce, oauthErrorPrinter, sendJson, sendNothing } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
 import { callerOf } from "../http/caller.ts";
 import { type Cookies, readSession } from "../http/cookies.ts";
@@ -120,11 +120,12 @@ export const logoutRoute = (ports: UserPorts, cookies: Cookies): Route => ({
       .verifyAccessToken({ accessToken, use: AccessTokenUse.LOGOUT, dpop: bound?.dpop }, { signal: ctx.state.signal })
       .catch(describeInvalidToken);
     giveNonce(ctx, dpopNonce);
-    if (isFalse("everywhere", ctx)) await revokeSession(ctx, { userId: sub, clientId, grantId }, ports, cookies);
-    else {
+    if (!isFalse("everywhere", ctx)) {
       await signOutEverywhere(sub, ports.sessions, callerOf(ctx), clientId);
-      await endCookieSession(ctx, ports, cookies);
-    }
+      await endCookieSession(ctx, ports, cookies); // also where another user was signed in there
+    } else if (clientId === COMMAND_LINE_CLIENT_ID && grantId !== undefined) {
+      await signOutCommandLine(grantId, sub, ports.delegations, callerOf(ctx)); // it has no cookie: its grant ends
+    } else await endCookieSession(ctx, ports, cookies, { userId: sub, clientId });
     sendJson(ctx, { success: true, message: "Successfully logged out" });
   },
 });
@@ -157,29 +158,24 @@ function bearerToken(ctx: FrontContext): string {
 }
 
 /**
- * Ends the session of the cookie if it is this user's; an ended session is accepted. The command line has no cookie: its grant ends.
- * @throws {Refusal} invalid_request without a cookie
+ * Ends the session of the cookie; an ended session is accepted.
+ * @param by the user of the token and its client: a session of another user goes on, and a cookie is required
+ * @throws {Refusal} invalid_request without it
  */
-async function revokeSession(
+async function endCookieSession(
   ctx: FrontContext,
-  { userId, clientId, grantId }: { readonly userId: string; readonly clientId: string; readonly grantId: string | undefined },
-  { sessions, delegations }: UserPorts,
+  { sessions }: UserPorts,
   cookies: Cookies,
+  by?: { readonly userId: string; readonly clientId: string },
 ): Promise<void> {
-  if (clientId === COMMAND_LINE_CLIENT_ID && grantId !== undefined) return signOutCommandLine(grantId, userId, delegations, callerOf(ctx));
   const secret = cookies.session(ctx);
-  if (secret === undefined) throw new Refusal("invalid_request", "session_missing", { description: "The session cookie is required." });
+  if (secret === undefined) {
+    if (by === undefined) return;
+    throw new Refusal("invalid_request", "session_missing", { description: "The session cookie is required." });
+  }
   const signedIn = await readSession(secret, sessions);
-  if (signedIn?.user.id === userId) await signOutHere(signedIn.session.id, userId, sessions, callerOf(ctx), clientId);
-  cookies.endSession(ctx);
-}
-
-/** Signs out the browser that sent the request too, even where another user was signed in there. */
-async function endCookieSession(ctx: FrontContext, { sessions }: UserPorts, cookies: Cookies): Promise<void> {
-  const secret = cookies.session(ctx);
-  if (secret === undefined) return;
-  const signedIn = await readSession(secret, sessions);
-  if (signedIn) await signOutHere(signedIn.session.id, signedIn.user.id, sessions, callerOf(ctx));
+  if (signedIn && (by === undefined || signedIn.user.id === by.userId))
+    await signOutHere(signedIn.session.id, signedIn.user.id, sessions, callerOf(ctx), by?.clientId);
   cookies.endSession(ctx);
 }
 
@@ -216,9 +212,6 @@ export const upstreamLogoutRoute = ({ issuer, connections, identityLinks, provid
     const audit = { event: "session.ended", outcome: "success", reason: "upstream_logout", resources: [from], actor, ...origin } as const;
     if (!(await identityLinks.endSessions(from, logout, audit)))
       throw new Refusal("invalid_request", "logout_token_used", { description: "This logout token has been used." });
-    noStore(ctx);
-    ctx.status = 200;
-    ctx.body = "";
-    ctx.remove("Content-Type"); // Koa gives a text one
+    sendNothing(ctx);
   },
 });

@@ -18,6 +18,14 @@ export function sendJson(ctx: HotContext, body: object, status = 200): void {
   ctx.body = JSON.stringify(body);
 }
 
+/** Sends 200 without content, which must not be cached. */
+export function sendNothing(ctx: HotContext): void {
+  noStore(ctx);
+  ctx.status = 200;
+  ctx.body = "";
+  ctx.remove("Content-Type"); // Koa gives a text one
+}
+
 /** Without `form-action`: browsers apply it to the redirect that follows a form, and would block the redirect to the client. */
 export const PAGE_POLICY =
   "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; frame-ancestors 'none'; base-uri 'none'; object-src 'none'";

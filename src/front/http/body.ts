@@ -3,8 +3,8 @@ import type { Middleware } from "koa";
 import { UNCOUNTED } from "../../body-budget.ts";
 import { Refusal, type RefusalCode } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
-import { type Form, parseForm } from "../../protocol/form.ts";
-import type { FrontContext, HotContext } from "./routes.ts";
+import { assertNoCredentialInQuery, type Form, parseClientCredential, parseForm } from "../../protocol/form.ts";
+import { type FrontContext, type HotContext, queryText } from "./routes.ts";
 import { OVERLOADED } from "./steps.ts";
 
 /** Bytes. */
@@ -23,6 +23,17 @@ export const loadBodyReader = loadOnce(() => import("koa-body"));
  *   over 64 KiB; unsupported_media_type for a content coding
  */
 export const formBody = async (ctx: FrontContext | HotContext): Promise<Form> => parseForm(await formText(ctx));
+
+/**
+ * Reads a client's form and its credentials, which are in the form or the header.
+ * @throws {Refusal} as `formBody`, also for a credential in the query; invalid_client
+ */
+export async function clientForm(ctx: FrontContext | HotContext) {
+  assertNoCredentialInQuery(queryText(ctx));
+  const text = await formText(ctx);
+  const form = parseForm(text);
+  return { text, form, client: parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address) };
+}
 
 /** Reads the text of a form body, for callers that have their own rule for repeated fields. @throws {Refusal} as `formBody` */
 export function formText(ctx: FrontContext | HotContext): Promise<string> {

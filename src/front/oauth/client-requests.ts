@@ -4,11 +4,10 @@ import type { RateLimiter } from "../../accounts/ports.ts";
 import { isRefusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { type PushedReference, parseAuthorizationRequest, uiLocalesIn } from "../../protocol/authorization-request.ts";
-import { assertNoCredentialInQuery, parseClientCredential, parseForm } from "../../protocol/form.ts";
 import { detailsRefused } from "../../protocol/grants.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
 import { giveNonce, oauthErrorPrinter, sendJson, sentProof } from "../http/answers.ts";
-import { formBody, formText } from "../http/body.ts";
+import { clientForm } from "../http/body.ts";
 import { type Cookies, csrfToken } from "../http/cookies.ts";
 import {
   assertionFields,
@@ -23,7 +22,7 @@ import {
   scope,
   seconds,
 } from "../http/describe.ts";
-import { type FrontContext, queryText, type Route } from "../http/routes.ts";
+import type { FrontContext, Route } from "../http/routes.ts";
 import { expired } from "./pending-request.ts";
 
 /** What the endpoints take whose requests are stored before a user sees them. `limiter`: of the requests of one address. */
@@ -53,14 +52,12 @@ export const pushRoute = ({ core, issuer, limiter }: LimitedEndpointOptions): Ro
     responses: { "201": json("What the browser is sent with.", pushAnswer()), ...oauthErrors(), ...oauthBodyErrors() },
   }),
   async answer(ctx) {
-    assertNoCredentialInQuery(queryText(ctx));
-    const text = await formText(ctx);
-    const credential = parseClientCredential(ctx.req.headers.authorization, parseForm(text), ctx.state.address);
+    const { text, client } = await clientForm(ctx);
     const address = limitKey(ctx.state.address);
     await assertWithin(limiter, address);
     const pushed = await core.pushAuthorization(
       {
-        client: { ...credential, dpop: sentProof(ctx, `${issuer}${PATH}`) },
+        client: { ...client, dpop: sentProof(ctx, `${issuer}${PATH}`) },
         request: parseAuthorizationRequest(text),
         uiLocales: uiLocalesIn(text),
         address,
@@ -132,9 +129,7 @@ export const deviceAuthorizationRoute = ({ core, issuer, limiter }: LimitedEndpo
     responses: { "200": json("The codes.", deviceAuthorizationResponse()), ...oauthErrors(), ...oauthBodyErrors() },
   }),
   async answer(ctx) {
-    assertNoCredentialInQuery(queryText(ctx));
-    const form = await formBody(ctx);
-    const credential = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    const { form, client: credential } = await clientForm(ctx);
     if (form.get("authorization_details") !== undefined) throw detailsRefused();
     const client = { ...credential, dpop: sentProof(ctx, `${issuer}/oauth/device_authorization`) };
     const address = limitKey(ctx.state.address);

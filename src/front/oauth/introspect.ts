@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
 import { asksForSigned, introspectionJson, SIGNED_ANSWER } from "../../protocol/introspection-answer.ts";
 import { noStore, oauthErrorPrinter, sendJson } from "../http/answers.ts";
-import { formBody } from "../http/body.ts";
+import { clientForm } from "../http/body.ts";
 import { credentialFields, form, lazily, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
-import { type HotContext, queryText, type Route } from "../http/routes.ts";
+import type { HotContext, Route } from "../http/routes.ts";
 
 /** `POST /oauth/introspect`. @see RFC 7662, docs/protocol.md#introspection */
 export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
@@ -29,9 +28,7 @@ export const introspectRoute = ({ core, issuer }: { readonly core: TokenCore; re
     },
   }),
   async answer(ctx) {
-    assertNoCredentialInQuery(queryText(ctx));
-    const form = await formBody(ctx);
-    const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    const { form, client } = await clientForm(ctx);
     const token = form.get("token");
     // Without a token the core still authenticates the caller first, so that others learn nothing about parameters.
     const signed = asksForSigned(ctx.req.headers.accept);

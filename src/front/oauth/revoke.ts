@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { assertNoCredentialInQuery, parseClientCredential } from "../../protocol/form.ts";
-import { noStore, oauthErrorPrinter } from "../http/answers.ts";
-import { formBody } from "../http/body.ts";
+import { oauthErrorPrinter, sendNothing } from "../http/answers.ts";
+import { clientForm } from "../http/body.ts";
 import { credentialFields, form, oauthBodyErrors, oauthErrors } from "../http/describe.ts";
-import { queryText, type Route } from "../http/routes.ts";
+import type { Route } from "../http/routes.ts";
 
 /** `POST /oauth/revoke`: 200 with an empty body, even for a string that is not a live token. @see RFC 7009, docs/protocol.md#revocation */
 export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): Route => ({
@@ -27,18 +26,13 @@ export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readon
     },
   }),
   async answer(ctx) {
-    assertNoCredentialInQuery(queryText(ctx));
-    const form = await formBody(ctx);
-    const client = parseClientCredential(ctx.req.headers.authorization, form, ctx.state.address);
+    const { form, client } = await clientForm(ctx);
     const token = form.get("token");
     const request = { client, token: token ?? "", tokenTypeHint: form.get("token_type_hint"), requestId: ctx.state.requestId };
     await core.revoke(request, { signal: ctx.state.signal });
     // Refused only after the core has authenticated the caller; the empty string is never a live token.
     if (token === undefined) throw new Refusal("invalid_request", "token_missing", { description: "token is missing." });
-    noStore(ctx);
-    ctx.status = 200;
-    ctx.body = "";
-    ctx.remove("Content-Type"); // Koa gives a text one
+    sendNothing(ctx);
   },
 });
 
