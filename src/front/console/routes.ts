@@ -25,10 +25,11 @@ const SCREENS = ["/console", "/console/:screen", "/console/:screen/:id", "/conso
  * The console: its files as they were built, and its page for every path of a screen (docs/console.md). Scripts come from here alone; styles
  * that scripts write need the nonce of the page.
  */
-export function consoleRoutes({ issuer, environment, requirePushedRequests, randomBytes }: ConsoleOptions): readonly Route[] {
+export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
+  const { issuer, randomBytes } = options;
   const print = apiErrorPrinter(issuer);
   const base = new URL(issuer).pathname.replace(/\/$/, "");
-  const page = loadOnce(async () => pageWith({ base, environment, pushed: requirePushedRequests }));
+  const page = loadOnce(async () => pageWith(base, options));
   const answerPage: Handler = async (ctx) => {
     if (screenOf(ctx) === ASSETS) throw new Refusal("not_found", "no_such_path");
     const nonce = Buffer.from(randomBytes(16)).toString("base64url");
@@ -121,21 +122,15 @@ function encoder(br: Buffer): Asset["as"] {
   };
 }
 
-/** What the page states about the server. The names are attributes that console/index.html has empty or with a default. */
-interface PageFacts {
-  /** The path of the issuer, without a slash at the end. */
-  readonly base: string;
-  readonly environment: string;
-  /** Whether authorization requests must be pushed. */
-  readonly pushed: boolean;
-}
-
-/** The page as a function of what changes with each request. */
-function pageWith({ base, environment, pushed }: PageFacts): (language: string, nonce: string) => string {
+/**
+ * The page as a function of what changes with each request. It states facts about the server in attributes that console/index.html has empty
+ * or with a default. @param base the path of the issuer, without a slash at the end
+ */
+function pageWith(base: string, { environment, requirePushedRequests }: ConsoleOptions): (language: string, nonce: string) => string {
   const page = readFileSync(new URL("index.html", BUILT), "utf8")
     .replaceAll('"./assets/', `"${base}/console/assets/`)
     .replace('data-base=""', `data-base="${base}"`)
     .replace('data-environment="development"', `data-environment="${environment}"`)
-    .replace('data-pushed="false"', `data-pushed="${pushed}"`);
+    .replace('data-pushed="false"', `data-pushed="${requirePushedRequests}"`);
   return (language, nonce) => page.replace('lang="en"', `lang="${language}"`).replace('nonce=""', `nonce="${nonce}"`);
 }

@@ -6,22 +6,13 @@ import { logoFile } from "../../branding/logo.ts";
 import { Refusal } from "../../errors.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
 
-/** A file of a branding. Its path contains a hash of its content. */
-interface BrandFile {
-  readonly path: string;
-  readonly type: string;
-  readonly body: string | Buffer;
-}
-
-interface BrandFiles {
-  readonly logo?: BrandFile | undefined;
-  readonly style?: BrandFile | undefined;
-}
-
 /** The path of all files of brandings. */
 export const BRAND_PATH = "/assets/brand/:file";
 
-function brandFile(body: string | Buffer, type: string, ending: string): BrandFile {
+type BrandFile = Readonly<ReturnType<typeof brandFile>>;
+
+/** A file of a branding. Its path contains a hash of its content. */
+function brandFile(body: string | Buffer, type: string, ending: string) {
   const file = `${hash("sha256", body, "hex").slice(0, 16)}.${ending}`;
   return { path: BRAND_PATH.replace(":file", file), type, body };
 }
@@ -52,7 +43,10 @@ const initialOf = (name: string, colour: string): BrandFile => {
 const ACCENT = "#2b50c8";
 
 /** The files that pages with a branding link to. A name without a logo has its initial. */
-export function brandFiles({ logo, name, accent }: Branding): BrandFiles {
+export function brandFiles({ logo, name, accent }: Branding): {
+  readonly logo?: BrandFile | undefined;
+  readonly style?: BrandFile | undefined;
+} {
   const colour = accent ?? ACCENT;
   const style = accent === undefined ? undefined : fileOf(accent, () => brandFile(accentStyle(accent), "text/css; charset=utf-8", "css"));
   if (logo !== undefined) return { logo: fileOf(logo, logoOf), style };

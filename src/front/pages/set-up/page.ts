@@ -1,8 +1,7 @@
-import type { SignedIn } from "../../../accounts/ports.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
 import { pathText } from "../../http/routes.ts";
-import { refuseRequest, type ValidRequest } from "../../oauth/authorize.ts";
-import { answerRequest, NOTHING_ASKED, type OpenRequest, openRequest, waitingHash } from "../../oauth/pending-request.ts";
+import { refuseRequest } from "../../oauth/authorize.ts";
+import { answerRequest, NOTHING_ASKED, openRequest, waitingHash } from "../../oauth/pending-request.ts";
 import { isFresh, proofPath } from "../fresh-proof.ts";
 import {
   accountForm,
@@ -25,23 +24,18 @@ import { type FailedForm, faultSummary, hidden, html, type ReturnTo, sendPage } 
 import { ACCOUNT_START } from "../views/sections.ts";
 import { clientLine, shownClient } from "../views/words.ts";
 
-/** What is missing for a user to go on. */
-interface Missing {
-  readonly needed: "mfa" | "phr";
-  readonly signedIn: SignedIn;
-  /** The request that waits for it, if there is one. */
-  readonly valid?: ValidRequest & { readonly open: OpenRequest };
-}
-
-/** @returns undefined when nothing is missing, and the response is a redirect to where the user was going */
-async function missingFactor(visit: Visit, returnTo: ReturnTo): Promise<Missing | undefined> {
+/**
+ * What is missing for a user to go on, and the request that waits for it, if there is one.
+ * @returns undefined when nothing is missing, and the response is a redirect to where the user was going
+ */
+async function missingFactor(visit: Visit, returnTo: ReturnTo) {
   const { ports, site } = visit;
   const signedIn = await signedInTo(visit);
   const goOn = (path: string): undefined => void sendRedirect(visit.ctx, path);
   if (!signedIn) return goOn(signInFor(site, pathText(visit.ctx), returnTo));
   if (returnTo.requestId === undefined) {
     const needed = unreachedByRealm(signedIn.session, ports);
-    return needed === undefined ? goOn(destinationOf(site, returnTo)) : { needed, signedIn };
+    return needed === undefined ? goOn(destinationOf(site, returnTo)) : { needed, signedIn, valid: undefined };
   }
   const open = await openRequest(visit, returnTo.requestId, NOTHING_ASKED, signedIn.user.id);
   const valid = await validRequest(visit, open, signedIn);
