@@ -38,14 +38,16 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
       },
     }),
     async (ctx, credentials) => {
-      if (isFalse("session", ctx)) return answerOneCall(ctx, credentials, ports);
-      const caller = { ...callerOf(ctx), device: cookies.device(ctx), session: cookies.session(ctx) };
-      const entered = await signInWhole(credentials, ports, caller);
-      const tokens = await tokensOf(entered, ports, ctx);
-      cookies.startSession(ctx, entered.secret, ports.sessionTtl);
+      const { requestId, signal, address } = ctx.state;
+      const isOneCall = isFalse("session", ctx);
+      const caller = { ...callerOf(ctx), ...(!isOneCall && { device: cookies.device(ctx), session: cookies.session(ctx) }) };
+      const { user, session, secret } = await signInWhole(credentials, isOneCall ? forOneCall(ports) : ports, caller);
+      const asked = { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId };
+      const tokens = await ports.core.loginTokens({ ...asked, ...(isOneCall && { oneCall: true, address }) }, { signal });
+      if (!isOneCall) cookies.startSession(ctx, secret, ports.sessionTtl);
       sendJson(ctx, {
         access_token: tokens.accessToken,
-        refresh_token: tokens.refreshToken,
+        refresh_token: isOneCall ? undefined : tokens.refreshToken,
         expires_in: tokens.expiresIn,
         token_type: tokens.tokenType,
       });
@@ -67,20 +69,6 @@ function strongEnough(entered: NewSession): NewSession {
   if (requiredAcr === null || isAsStrong(acr, requiredAcr)) return entered;
   const description = `A stronger sign-in is required (${requiredAcr}). Sign in through a browser, which helps to set it up.`;
   throw new Refusal("forbidden", "sign_in_too_weak", { description });
-}
-
-const tokensOf = (
-  { user, session }: NewSession,
-  { core }: UserPorts,
-  { state: { requestId, signal } }: FrontContext,
-  oneCall?: { readonly oneCall: true; readonly address: string },
-) => core.loginTokens({ userId: user.id, sessionId: session.id, authTime: session.authTime, requestId, ...oneCall }, { signal });
-
-async function answerOneCall(ctx: FrontContext, credentials: z.output<typeof LoginBody>, ports: UserPorts): Promise<void> {
-  const caller = callerOf(ctx);
-  const entered = await signInWhole(credentials, forOneCall(ports), caller);
-  const tokens = await tokensOf(entered, ports, ctx, { oneCall: true, address: caller.address });
-  sendJson(ctx, { access_token: tokens.accessToken, expires_in: tokens.expiresIn, token_type: tokens.tokenType });
 }
 
 const tokenSet = () =>

@@ -115,11 +115,9 @@ const signInForm =
     const form = await formFor(visit, purposeOf);
     const returnTo = returnToOf(site, form);
     const email = form.get("email");
-    let path: string;
     try {
       const outcome = await signInBy(visit, form, returnTo);
-      if (typeof outcome === "string") return sendRedirect(ctx, outcome);
-      path = await enterBrowser(visit, outcome, returnTo);
+      sendRedirect(ctx, typeof outcome === "string" ? outcome : await enterBrowser(visit, outcome, returnTo));
     } catch (error) {
       if (isRefusal(error) && error.reason === EMAIL_UNVERIFIED && email !== undefined) {
         await beginPendingAction(visit, email, returnTo);
@@ -127,7 +125,6 @@ const signInForm =
       }
       return showForm(visit, returnTo, { email, ...failedForm(visit, error, ["email", "password"]) });
     }
-    sendRedirect(ctx, path);
   };
 
 /** GET /login and POST /login: with `request` for an application; without it for the account page that `next` names, or the first one. */
