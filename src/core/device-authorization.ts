@@ -9,11 +9,12 @@ import { authorizationOf, bindingOf, type RequestSession } from "./authorization
 import { assertShort, loggingDropped, requestableAccess, requestedTarget } from "./authorization-request.ts";
 import { authenticatedClient } from "./client-authentication.ts";
 import { consumeProof, verifyProof } from "./dpop.ts";
+import { LAST_POLLS } from "./grants/device-code/grant.ts";
 import { GRANT_HELD, issueRecord } from "./grants/grant.ts";
 import type { Core } from "./ports.ts";
 import type { DeviceState } from "./stored-grants.ts";
 
-/** Seconds for which both codes of a device request are valid. */
+/** Seconds for which both codes of a device request are valid; the device code answers for LAST_POLLS longer. */
 const LIFETIME = 600;
 /** Seconds between two polls of a device. */
 const INTERVAL = 5;
@@ -112,7 +113,7 @@ export async function approveDevice(id: string, { userId, sessionId, authTime, r
   };
   const approved = { userId, clientId: client.clientId, grantType: DEVICE_CODE, scopes, audience: resources, requestId };
   const audit = issueRecord("user", approved, "device.approved");
-  const issued = await core.codes.issue(deviceCodeHash, binding, Math.max(1, device.expiresAt - device.now), audit);
+  const issued = await core.codes.issue(deviceCodeHash, binding, device.expiresAt + LAST_POLLS - device.now, audit);
   // The first approval counts, and a repeated one changes nothing.
   const approver = issued ? (await core.codes.byHash(deviceCodeHash))?.userId : undefined;
   if (approver !== userId) throw new Refusal("conflict", "device_not_approved");

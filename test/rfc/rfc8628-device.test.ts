@@ -114,6 +114,24 @@ test.for(["the consent", "the sessions", "the account"] as const)(
   },
 );
 
+test("a device gets what its user allowed in the last seconds, and one whose user did not decide expired_token", async ({ server }) => {
+  const [allowed, undecided] = [await begin(server), await begin(server)];
+  const { browser } = await server.signedInUser();
+  expect((await decide(browser, allowed.user_code, "approve")).html).toContain("Device connected");
+  const over = (seconds: number) =>
+    runText(
+      server.database.sql,
+      "update device_requests set expires_at = now() - make_interval(secs => $1) where client_id = 'television'",
+      [seconds],
+    );
+  await over(2);
+  expect((await enter(browser, undecided.user_code)).html).toContain("has expired");
+  expect((await poll(server, television, allowed.device_code)).status).toBe(200);
+  expect((await poll(server, television, undecided.device_code)).body.error).toBe("authorization_pending");
+  await over(31);
+  expect((await poll(server, television, undecided.device_code)).body.error).toBe("expired_token");
+});
+
 test("a device that is a paused agent gets nothing until it is resumed", async ({ server }) => {
   const { clients, agents } = await operatorAt(server.url);
   const [{ id } = expect.fail("no client")] = (await clients.list.query({ search: radio.clientId })).clients;

@@ -28,12 +28,14 @@ const DEVICE_CODE_UNUSED: Rule<KnownDevice> = {
   source: "docs/protocol.md#device-authorization",
   check: ({ code }) => code === undefined || code.grantId === null || refuse("device_code_used"),
 };
+/** Seconds for which a device can still poll once its user can decide no more: several polls find the decision of the last moment. */
+export const LAST_POLLS = 30;
 const DEVICE_CODE_UNEXPIRED: Rule<KnownDevice> = {
   name: "device_code_unexpired",
-  demand: "The device code has not expired.",
+  demand: "The device code has not expired, or not more than 30 seconds ago: until then it answers with a decision of its last seconds.",
   source: "RFC 8628 §3.5",
   check: ({ device }) =>
-    device.expiresAt > device.now || refusing("expired_token")("device_code_expired", "The codes have expired. Start again."),
+    device.expiresAt + LAST_POLLS > device.now || refusing("expired_token")("device_code_expired", "The codes have expired. Start again."),
 };
 const REQUEST_RULES: readonly Rule<KnownDevice>[] = [
   {
