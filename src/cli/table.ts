@@ -6,22 +6,6 @@ const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 export const printable = (text: string): string => text.replace(UNSAFE, "");
 
-/** Splits a text into characters as users count them. To make it takes 8 ms of each command, and few texts need it. */
-let segmenter: Intl.Segmenter | undefined;
-const ASCII = /^[ -~]*$/;
-/** Characters that take two columns of a terminal (Unicode UAX #11, UTS #51). */
-const WIDE =
-  /^(?:\p{Emoji_Presentation}|\p{RI}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}])/u;
-
-/** Columns of a terminal that a text takes. */
-function width(text: string): number {
-  if (ASCII.test(text)) return text.length;
-  segmenter ??= new Intl.Segmenter();
-  let columns = 0;
-  for (const { segment } of segmenter.segment(text)) columns += WIDE.test(segment) ? 2 : 1;
-  return columns;
-}
-
 function cellText(cell: Cell): string {
   if (cell === null || cell === undefined || cell === "" || (Array.isArray(cell) && cell.length === 0)) return "-";
   if (cell === true) return "yes";
@@ -37,11 +21,11 @@ export function table<Item>(items: readonly Item[], columns: Readonly<Record<str
   const cellsOf = (item: Item) =>
     Object.values(columns).map((column) => cellText(typeof column === "function" ? column(item) : (item[column] as Cell)));
   const lines = [headings, ...items.map(cellsOf)];
-  const widths = headings.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ""))));
+  const widths = headings.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
   return lines
     .map((line) =>
       line
-        .map((text, column) => (column === headings.length - 1 ? text : text + " ".repeat((widths[column] ?? 0) - width(text))))
+        .map((text, column) => (column === headings.length - 1 ? text : text.padEnd(widths[column] ?? 0)))
         .join("  ")
         .trimEnd(),
     )
