@@ -25,6 +25,14 @@ const FAULTS: readonly (readonly [is: (error: Faulty) => boolean, fault: Databas
     { what: "the database that it names does not exist", remedy: "create it, or name another one" },
   ],
   [
+    // The migration tooling looks for its table in `public`, and then misses it where the search path leads.
+    ({ code, message }) => code === "3F000" || (code === "42P01" && /"schema_migrations"/.test(String(message))),
+    {
+      what: "the search_path of the user leads to no schema, or to another one than before",
+      remedy: "create the schema, or set search_path for the role",
+    },
+  ],
+  [
     ({ code }) => code === "25006",
     { what: "the database takes no writes", remedy: "name the primary, or end default_transaction_read_only and recovery" },
   ],

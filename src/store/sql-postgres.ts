@@ -30,15 +30,15 @@ export interface PoolOptions {
 const ISOLATION = "-c default_transaction_isolation=read\\ committed";
 
 /**
- * What a connection of the server is set to. An acknowledged write is on disk, whatever the defaults of server, role and URL. JIT compilation
- * takes longer than these statements: 200 ms when an estimate is too high. The pool ends idle connections, not the server, which could do it
- * while a statement is on its way.
+ * What a connection of the server is set to, whatever the defaults of server, role and URL. An acknowledged write is on disk. Times come as
+ * numbers with all of their digits. JIT compilation takes longer than these statements: 200 ms when an estimate is too high. The pool ends
+ * idle connections, not the server, which could do it while a statement is on its way.
  */
 const SESSION = {
   statement_timeout: STATEMENT,
   lock_timeout: 500,
   idle_in_transaction_session_timeout: 5_000,
-  options: `${ISOLATION} -c synchronous_commit=on -c jit=off -c idle_session_timeout=0`,
+  options: `${ISOLATION} -c extra_float_digits=1 -c synchronous_commit=on -c jit=off -c idle_session_timeout=0`,
 };
 
 /** A migration takes as long as it takes. */

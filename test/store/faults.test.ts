@@ -165,12 +165,14 @@ if (TEST_DATABASE_URL !== undefined)
         "idle_in_transaction_session_timeout",
         "idle_session_timeout",
         "default_transaction_isolation",
+        "extra_float_digits",
         "application_name",
         "geqo",
       ];
       const name = new URL(url).pathname.slice(1);
       await server.query(`alter database ${name} set idle_session_timeout = '10s'`);
       await server.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`);
+      await server.query(`alter database ${name} set extra_float_digits = -10`);
       const parameters = new URLSearchParams({
         options: "-c synchronous_commit=off -c geqo=off",
         statement_timeout: "0",
@@ -189,6 +191,7 @@ if (TEST_DATABASE_URL !== undefined)
         idle_in_transaction_session_timeout: "5000",
         idle_session_timeout: "0",
         default_transaction_isolation: "read committed",
+        extra_float_digits: "1",
         // What else the URL says counts.
         application_name: "of the URL",
         geqo: "off",

@@ -47,6 +47,16 @@ test.for([
   ["a lock that was not freed", unavailable(failure({ code: "55P03" })), "a statement took too long"],
   ["a server that starts", unavailable(failure({ code: "57P03" })), "PostgreSQL admits no connections to it now"],
   ["a host that has no address", failure({ code: "ENOTFOUND" }), "the database does not answer"],
+  [
+    "a search path without a schema",
+    failure({ code: "3F000" }),
+    "the search_path of the user leads to no schema, or to another one than before",
+  ],
+  [
+    "a search path that leads elsewhere",
+    failure({ code: "42P01" }, 'relation "schema_migrations" does not exist'),
+    "the search_path of the user leads to no schema, or to another one than before",
+  ],
   ["another fault", failure({ code: "42P01" }), undefined],
   ["no error", undefined, undefined],
 ] as const)("%s", ([, error, what]) => {

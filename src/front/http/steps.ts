@@ -83,9 +83,9 @@ export const refuseMethod =
   };
 
 /** Header fields that decide how a request is read, by the length of their name. Node keeps the first of several. */
-const DECISIVE_FIELDS: ReadonlyMap<number, string> = new Map(["content-type", "authorization"].map((name) => [name.length, name]));
+const DECISIVE_FIELDS: ReadonlyMap<number, string> = new Map(["host", "content-type", "authorization"].map((name) => [name.length, name]));
 
-/** Refuses a repeated Content-Type or Authorization: a proxy may read the other. @throws {Refusal} invalid_request @see RFC 9110 §5.3 */
+/** Refuses a repeated Host, Content-Type or Authorization: a proxy may read the other. @throws {Refusal} invalid_request @see RFC 9110 §5.3, RFC 9112 §3.2 */
 export function assertSingleFields({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): void {
   let seen = "";
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -142,7 +142,8 @@ describe("repeated header fields", () => {
   test.for([
     ["Authorization twice", ["Authorization", "a", "authorization", "a"], true],
     ["Content-Type twice", ["content-type", "a", "Host", "x", "CONTENT-TYPE", "b"], true],
-    ["one of each", ["Authorization", "a", "Content-Type", "b"], false],
+    ["Host twice", ["Host", "x", "Accept", "a", "host", "y"], true],
+    ["one of each", ["Host", "x", "Authorization", "a", "Content-Type", "b"], false],
     ["another field twice", ["Accept", "a", "Accept", "b"], false],
     ["a value that names the field", ["Authorization", "a", "X-Forwarded-X", "authorization"], false],
   ] as const)("%s", ([, rawHeaders, isRefused]) => {
