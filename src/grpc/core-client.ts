@@ -6,7 +6,7 @@ import { type CoreAddress, frontMetadata } from "./core-channel.ts";
 import { keepPeers, type Names } from "./core-peers.ts";
 import type { CoreStream } from "./core-stream.ts";
 import { lastEffect, mayBeRepeated, timeLimit } from "./deadline.ts";
-import { type AnyCall, type TokenCore, tokenCoreOf } from "./local.ts";
+import { type AnyCall, tokenCoreOf } from "./local.ts";
 import { callOnce } from "./unary-call.ts";
 
 /** An error code, or OpenSSL's words about a certificate; the rest of the text may hold names and addresses. */
@@ -67,12 +67,7 @@ export function loggingOutages(
   };
 }
 
-export interface RemoteTokenCore extends TokenCore {
-  /** Whether a core answers this front now. Never throws; takes at most a second. */
-  ready(): Promise<boolean>;
-  /** Refuses calls in flight. */
-  close(): Promise<void>;
-}
+export type RemoteTokenCore = ReturnType<typeof remoteTokenCore>;
 
 /** Milliseconds. */
 const READY_LIMIT = 1_000;
@@ -88,12 +83,7 @@ const OPENING = { look: 20, wait: 1_200 } as const;
  * @param names how the core's name is resolved
  * @param log gets one entry when no core serves this front and one when a core does again
  */
-export function remoteTokenCore(
-  address: CoreAddress,
-  now?: () => number | undefined,
-  names?: Names,
-  log?: Pick<Log, "info" | "warn">,
-): RemoteTokenCore {
+export function remoteTokenCore(address: CoreAddress, now?: () => number | undefined, names?: Names, log?: Pick<Log, "info" | "warn">) {
   const metadata = frontMetadata(address);
   const peers = keepPeers(address, metadata, names);
   /** Waits for a stream that is opening: a unary call might reach a core that hangs. */
@@ -126,7 +116,8 @@ export function remoteTokenCore(
   );
   return {
     ...core,
-    ready: () => {
+    /** Whether a core answers this front now. Never throws; takes at most a second. */
+    ready(): Promise<boolean> {
       const asked = (timeoutMs: number) => core.publicKeys({}, { timeoutMs });
       // A second stream is tried in time if the first leads to a core that hangs.
       const second = sleep(READY_LIMIT / 2, undefined, { ref: false }).then(() => asked(READY_LIMIT / 2));
@@ -135,7 +126,8 @@ export function remoteTokenCore(
         () => false,
       );
     },
-    async close() {
+    /** Refuses calls in flight. */
+    async close(): Promise<void> {
       peers.close();
     },
   };

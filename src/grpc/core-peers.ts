@@ -86,20 +86,6 @@ export interface Names {
 
 const DNS: Names = { resolve: async (name) => (await lookup(name, { all: true })).map(({ address }) => address), every: 2_000 };
 
-/** The cores of a front, each with connections and streams of its own. */
-export interface CorePeers {
-  /** A stream that takes questions now, of each core in turn. */
-  pick(): CoreStream | undefined;
-  /** Whether a stream is about to open: a core has accepted streams before, and one is opening. */
-  opening(): boolean;
-  /**
-   * A connection for a unary call: an open one, if there is any before `until` (by performance.now()).
-   * @throws {Refusal} temporarily_unavailable while the name of the cores has no address
-   */
-  client(until: number): Promise<Client>;
-  close(): void;
-}
-
 interface Peer {
   readonly connections: Connections;
   readonly streams: CoreStreams;
@@ -116,9 +102,9 @@ const now = (): number => performance.now();
 
 /**
  * Keeps connections to every address of the cores' name, which is resolved again and again. A core that has left the name keeps its peer as
- * long as it serves streams; one that hangs opens none.
+ * long as it serves streams; one that hangs opens none. Each core has connections and streams of its own.
  */
-export function keepPeers(address: CoreAddress, metadata: Metadata, { resolve, every }: Names = DNS): CorePeers {
+export function keepPeers(address: CoreAddress, metadata: Metadata, { resolve, every }: Names = DNS) {
   const host = unbracketed(new URL(address.url).hostname);
   const peers = new Map<string, Peer>();
   const add = (at: string, spread: keyof typeof SPREAD) => {
@@ -150,7 +136,8 @@ export function keepPeers(address: CoreAddress, metadata: Metadata, { resolve, e
   };
 
   return {
-    pick() {
+    /** A stream that takes questions now, of each core in turn. */
+    pick(): CoreStream | undefined {
       let busy: CoreStream | undefined;
       for (const { streams } of inTurn([...peers.values()])) {
         const found = streams.pick();
@@ -159,8 +146,13 @@ export function keepPeers(address: CoreAddress, metadata: Metadata, { resolve, e
       }
       return busy;
     },
-    opening: () => [...peers.values()].some(({ streams }) => streams.opening()),
-    async client(until) {
+    /** Whether a stream is about to open: a core has accepted streams before, and one is opening. */
+    opening: (): boolean => [...peers.values()].some(({ streams }) => streams.opening()),
+    /**
+     * A connection for a unary call: an open one, if there is any before `until` (by performance.now()).
+     * @throws {Refusal} temporarily_unavailable while the name of the cores has no address
+     */
+    async client(until: number): Promise<Client> {
       if (peers.size === 0) await Promise.race([look(), sleep(until - now(), undefined, { ref: false })]);
       for (const patience = Math.min(until, now() + TIMES.wait); ; await sleep(TIMES.look)) {
         const clients = inTurn([...peers.values()].flatMap(({ connections }) => connections.all()));
@@ -174,7 +166,7 @@ export function keepPeers(address: CoreAddress, metadata: Metadata, { resolve, e
         if (clients.length === 1 || hopeless || now() > patience) return any;
       }
     },
-    close() {
+    close(): void {
       closed = true;
       clearInterval(timer);
       for (const [at, peer] of peers) remove(at, peer);

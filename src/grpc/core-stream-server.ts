@@ -17,12 +17,6 @@ import { errorDetail, statusOf } from "./refusal.ts";
 import { authorizationOf, NOT_ADMITTED, type RunCall, serveUnary, type UnaryCall } from "./served-call.ts";
 import { termsOf } from "./unary-call.ts";
 
-export interface CoreStreamServer {
-  begin(stream: CoreDuplex): void;
-  /** Asks the fronts to leave; each stream ends when the front has ended its side and every call is answered. */
-  close(): void;
-}
-
 /** Requests are decoded messages, answers encoded bytes. */
 export type CoreDuplex = ServerDuplexStream<Received, Uint8Array>;
 
@@ -38,7 +32,7 @@ const UNKNOWN: Result = {
   value: errorDetail(new Refusal("temporarily_unavailable", "method_unknown", { retryAfter: 5 })),
 };
 
-function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
+function coreStreamServer(core: TokenCore, run: RunCall) {
   const open = new Set<{ sayGoodbye(): void }>();
 
   async function resultOf(
@@ -58,7 +52,7 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
 
   let isClosing = false;
   return {
-    begin(stream) {
+    begin(stream: CoreDuplex): void {
       const leaving = new Map<number, () => void>();
       const answers = outbox((batch, done) => stream.write(batch, done));
       let unanswered = 0;
@@ -100,7 +94,8 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
       // Shows the front that this core knows the method.
       stream.sendMetadata(new Metadata());
     },
-    close() {
+    /** Asks the fronts to leave; each stream ends when the front has ended its side and every call is answered. */
+    close(): void {
       isClosing = true; // also for streams that have not begun
       for (const session of open) session.sayGoodbye();
     },
@@ -108,7 +103,12 @@ function coreStreamServer(core: TokenCore, run: RunCall): CoreStreamServer {
 }
 
 /** Adds TokenCoreService to a server, behind the front's credential. @returns its streams, to be closed before the server */
-export function serveTokenCore(server: Server, core: TokenCore, access: FrontAccess, run: RunCall): Pick<CoreStreamServer, "close"> {
+export function serveTokenCore(
+  server: Server,
+  core: TokenCore,
+  access: FrontAccess,
+  run: RunCall,
+): Pick<ReturnType<typeof coreStreamServer>, "close"> {
   const gate = frontGate(access);
   const admits = (call: Pick<UnaryCall, "metadata" | "getAuthContext">): boolean =>
     gate(authorizationOf(call), call.getAuthContext().sslPeerCertificate !== undefined);

@@ -25,18 +25,7 @@ export interface Question {
 }
 
 /** The front's side of one `Converse` stream. */
-export interface CoreStream {
-  /** `opening` until the core has accepted the stream; `retired` when it takes no more questions. */
-  readonly state: () => "opening" | "open" | "retired";
-  readonly busy: () => boolean;
-  /**
-   * @returns undefined when no answer will come and the question may be asked elsewhere: it had not left, or can be made again (mayBeRepeated)
-   * @throws {Refusal} as the core threw it; `temporarily_unavailable` when no answer came in time
-   */
-  ask(question: Question): Promise<Answer | undefined>;
-  /** Takes no more questions; those in flight are still answered. */
-  retire(): void;
-}
+export type CoreStream = ReturnType<typeof openCoreStream>;
 
 /**
  * How a stream ended: normally, because the core does not know the method, because the core does not answer at all (`hung`), or because it
@@ -107,7 +96,7 @@ const openConverse = (client: Client, metadata: Metadata) =>
   );
 
 /** @param onEnd called once, when the stream is over or takes no more questions though the front did not retire it */
-export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: StreamEnd) => void): CoreStream {
+export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: StreamEnd) => void) {
   let state: "opening" | "open" | "retired" = "opening";
   let lastId = 0;
   let hung = false;
@@ -118,7 +107,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
   };
   const pending = pendingCalls(cancelWhenHungAndIdle, () => giveUp("late"));
 
-  const retire = () => {
+  const retire = (): void => {
     if (state === "retired") return;
     state = "retired";
     pulse.stop();
@@ -159,10 +148,16 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
   });
 
   return {
+    /** `opening` until the core has accepted the stream; `retired` when it takes no more questions. */
     state: () => state,
-    busy: () => questions.writing(),
+    busy: (): boolean => questions.writing(),
+    /** Takes no more questions; those in flight are still answered. */
     retire,
-    ask(question) {
+    /**
+     * @returns undefined when no answer will come and the question may be asked elsewhere: it had not left, or can be made again (mayBeRepeated)
+     * @throws {Refusal} as the core threw it; `temporarily_unavailable` when no answer came in time
+     */
+    ask(question: Question): Promise<Answer | undefined> {
       lastId += 1;
       const id = lastId;
       const bytes = encodeCall(id, question);

@@ -16,13 +16,6 @@ interface Pending {
   sent: boolean;
 }
 
-/** A call in flight. */
-export interface Awaited {
-  readonly answer: Promise<Answer | undefined>;
-  /** To be called when it is passed to the socket: from then on it may arrive. */
-  sendEvents(): void;
-}
-
 interface CallToMake {
   readonly name: TokenCoreMethod;
   readonly repeatable: boolean;
@@ -30,29 +23,16 @@ interface CallToMake {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The calls in flight of one stream. */
-export interface PendingCalls {
-  /**
-   * @param call its name, whether it can be made again after it may have been executed, and its budget in milliseconds  @param onGiveUp called when the caller has left or the budget is spent
-   * @throws {Refusal} from `answer`: as the core refused, or `temporarily_unavailable` when no answer came
-   */
-  add(id: number, call: CallToMake, onGiveUp: () => void): Awaited;
-  settle(answer: ConverseAnswer): void;
-  /**
-   * No answer will come. Calls that had not left, or are repeatable, resolve to undefined and may be made elsewhere. Any other call
-   * waits for its deadline, so that its client is not answered while the effect can still happen.
-   */
-  release(): void;
-  readonly isEmpty: () => boolean;
-}
-
 const unanswered = (reason: string): Refusal => new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
 
 /** Calls in a row that end at a deadline, here or in the core, after which a stream is given up. */
 const MOST_LATE = 3;
 
-/** @param onSettled called after each call that is settled  @param onLate called when calls keep ending at their deadlines */
-export function pendingCalls(onSettled: () => void, onLate: () => void): PendingCalls {
+/**
+ * The calls in flight of one stream.
+ * @param onSettled called after each call that is settled  @param onLate called when calls keep ending at their deadlines
+ */
+export function pendingCalls(onSettled: () => void, onLate: () => void) {
   const pending = new Map<number, Pending>();
   let late = 0;
   const note = (isLate: boolean) => {
@@ -65,8 +45,13 @@ export function pendingCalls(onSettled: () => void, onLate: () => void): Pending
     return found;
   };
   return {
-    isEmpty: () => pending.size === 0,
-    add(id, { name, repeatable, budget, signal }, onGiveUp) {
+    isEmpty: (): boolean => pending.size === 0,
+    /**
+     * @param call its name, whether it can be made again after it may have been executed, and its budget in milliseconds
+     * @param onGiveUp called when the caller has left or the budget is spent
+     * @throws {Refusal} from `answer`: as the core refused, or `temporarily_unavailable` when no answer came
+     */
+    add(id: number, { name, repeatable, budget, signal }: CallToMake, onGiveUp: () => void) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer | undefined>();
       const giveUp = (reason: string) => {
         if (take(id) === undefined) return;
@@ -94,12 +79,13 @@ export function pendingCalls(onSettled: () => void, onLate: () => void): Pending
       pending.set(id, call);
       return {
         answer: promise,
-        sendEvents: () => {
+        /** To be called when it is passed to the socket: from then on it may arrive. */
+        sendEvents(): void {
           call.sent = true;
         },
       };
     },
-    settle({ id, result }) {
+    settle({ id, result }: ConverseAnswer): void {
       const call = take(id);
       if (call === undefined) return; // its caller has left, or it is a ping
       const isWaiting = result.case === "refusal" && result.value.error === "temporarily_unavailable";
@@ -107,7 +93,11 @@ export function pendingCalls(onSettled: () => void, onLate: () => void): Pending
       if (result.case === call.name) call.resolve(result.value);
       else call.reject((result.case === "refusal" && refusalOf(result.value)) || new Error(`the token core failed at ${call.name}`));
     },
-    release() {
+    /**
+     * No answer will come. Calls that had not left, or are repeatable, resolve to undefined and may be made elsewhere. Any other call
+     * waits for its deadline, so that its client is not answered while the effect can still happen.
+     */
+    release(): void {
       for (const [id, { sent, repeatable }] of pending) if (!sent || repeatable) take(id)?.resolve(undefined);
     },
   };

@@ -10,22 +10,13 @@ const LOOK_AFTER_FAILURE = 1_000;
 /** New events, and the cursor after them. */
 export type RevocationPage = { readonly marks: readonly RevocationEvent[]; readonly cursor: string };
 
-export interface RevocationFeed {
-  /**
-   * Calls `listener` with every event from now on, and with none after each query that found none: silence means that the state is unknown.
-   * @returns the earlier events (after `cursor`, or all that matter), some of which may be reported again, and how to stop
-   */
-  watch(
-    cursor: string | undefined,
-    listener: (page: RevocationPage) => void,
-  ): Promise<{ readonly beginning: RevocationPage & { readonly whole: boolean }; stop(): void }>;
-}
+export type RevocationFeed = ReturnType<typeof revocationFeed>;
 
 /**
  * One query serves all watchers of this process; without watchers there is none. Each query reads from the previous cursor, so that late
  * commits are found; events reported before are left out.
  */
-export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void): RevocationFeed {
+export function revocationFeed(source: RevocationEvents, failed: (fault: unknown) => void) {
   const listeners = new Set<(page: RevocationPage) => void>();
   let looking: Promise<void> | undefined;
   const beginningFrom = sharedBeginnings(source);
@@ -64,11 +55,15 @@ export function revocationFeed(source: RevocationEvents, failed: (fault: unknown
   }
 
   return {
-    async watch(cursor, listener) {
+    /**
+     * Calls `listener` with every event from now on, and with none after each query that found none: silence means that the state is unknown.
+     * @returns the earlier events (after `cursor`, or all that matter), some of which may be reported again, and how to stop
+     */
+    async watch(cursor: string | undefined, listener: (page: RevocationPage) => void) {
       listeners.add(listener);
       try {
         await begun();
-        return { beginning: await beginningFrom(cursor), stop: () => void listeners.delete(listener) };
+        return { beginning: await beginningFrom(cursor), stop: (): void => void listeners.delete(listener) };
       } catch (error) {
         listeners.delete(listener);
         throw error;

@@ -3,13 +3,7 @@ import type { Outbox, QueuedMail } from "../accounts/ports.ts";
 import type { Log } from "../telemetry/log.ts";
 import { type Mailer, UndeliverableError } from "./mail.ts";
 
-/** Sends the messages in the outbox until it is closed. */
-export interface OutboxWorker {
-  /** Looks for new messages now. */
-  wake(): void;
-  /** Claims no further messages, and waits for the one in progress. */
-  close(): Promise<void>;
-}
+export type OutboxWorker = ReturnType<typeof startOutbox>;
 
 /** Seconds: twice the mailer's deadline for the one message of a claim. After that another process sends it. */
 const LEASE = 60;
@@ -38,7 +32,7 @@ function failureOf(error: unknown): { readonly status?: number; readonly code?: 
 /** The first link of a message. */
 const linkIn = (text: string): string | undefined => /^https?:\/\/\S+$/m.exec(text)?.[0];
 
-/** @param options.idle milliseconds between queries of an empty outbox */
+/** Sends the messages in the outbox until it is closed. @param options.idle milliseconds between queries of an empty outbox */
 export function startOutbox(options: {
   readonly outbox: Outbox;
   readonly mailer: Mailer;
@@ -48,7 +42,7 @@ export function startOutbox(options: {
   readonly onFailure?: () => void;
   /** In development: logs the link in a message that was written to a file, which would otherwise be opened for it. */
   readonly logLinks?: boolean;
-}): OutboxWorker {
+}) {
   const { outbox, mailer, log, idle = 1_000, onFailure = () => {}, logLinks = false } = options;
   let closing = false;
   let roused = new AbortController();
@@ -98,8 +92,10 @@ export function startOutbox(options: {
   const done = work();
 
   return {
-    wake: () => roused.abort(),
-    close: async () => {
+    /** Looks for new messages now. */
+    wake: (): void => roused.abort(),
+    /** Claims no further messages, and waits for the one in progress. */
+    async close(): Promise<void> {
       closing = true;
       roused.abort();
       await done;

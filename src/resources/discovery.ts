@@ -6,7 +6,7 @@ import { merged } from "../merged.ts";
 import { isLoopbackHost, isWebResource, MAX_RESOURCES } from "../protocol/access.ts";
 import type { Log } from "../telemetry/log.ts";
 import { fetchMetadata } from "./metadata.ts";
-import type { ResourceDirectory, ResourceDiscovery, ResourceRegistry } from "./ports.ts";
+import type { ResourceDirectory, ResourceRegistry } from "./ports.ts";
 import { defaultSettings, mayHaveRecord, resourceKey } from "./resource.ts";
 
 /** Seconds before a resource is looked up again, whatever it answered. */
@@ -23,6 +23,8 @@ export interface DiscoveryPorts {
   readonly log: Pick<Log, "info" | "warn">;
 }
 
+export type ResourceDiscovery = ReturnType<typeof resourceDiscovery>;
+
 /** Whether a resource can be looked up: plain http on this machine, as servers in development are. */
 const isLocal = (resource: string, issuer: string): boolean => {
   if (!/^http:/i.test(resource) || !isWebResource(resource) || !mayHaveRecord(resource, issuer)) return false;
@@ -31,10 +33,10 @@ const isLocal = (resource: string, issuer: string): boolean => {
 
 /**
  * Looks up unknown resources on this machine by their metadata. One whose document names this server as its authorization server becomes a
- * record that is open to all kinds of clients. Each resource is looked up at most once in PAUSE seconds.
+ * record that is open to all kinds of clients. In development only. Each resource is looked up at most once in PAUSE seconds.
  * @see RFC 9728 §3, docs/protocol.md#resource-discovery
  */
-export function resourceDiscovery({ issuer, fetch, resources, clock, log }: DiscoveryPorts): ResourceDiscovery {
+export function resourceDiscovery({ issuer, fetch, resources, clock, log }: DiscoveryPorts) {
   const lookedUp = new LRUCache<string, number>({ max: REMEMBERED });
   let minute = { until: 0, lookUps: 0 };
 
@@ -63,7 +65,8 @@ export function resourceDiscovery({ issuer, fetch, resources, clock, log }: Disc
   });
 
   return {
-    async discover(realmId, requested) {
+    /** Never throws for what a resource answers: without a record the request goes on. */
+    async discover(realmId: string, requested: readonly string[]): Promise<void> {
       const local = requested.slice(0, MAX_RESOURCES).filter((resource) => isLocal(resource, issuer));
       if (local.length === 0) return;
       const known = new Set((await resources.of(realmId, local)).map(({ resource }) => resource));

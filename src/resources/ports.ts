@@ -57,12 +57,6 @@ export interface ManagedResources extends ResourceRegistry {
   remove(realmId: string, resource: string, audit: AuditEntry): Promise<boolean>;
 }
 
-/** Makes records of unknown resources on this machine from their metadata. In development only. */
-export interface ResourceDiscovery {
-  /** Never throws for what a resource answers: without a record the request goes on. */
-  discover(realmId: string, resources: readonly string[]): Promise<void>;
-}
-
 /** The result of one check. A fault must be fixed; a warning may be intended. */
 export interface Finding {
   /** Stable name of the check, for programs that read `--json`. */

@@ -47,22 +47,14 @@ export type LogFields = {
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
 /** Writes one JSON line per event. `event` is a fixed word such as `http_request`, never a built sentence. */
-export interface Log {
-  /** Undefined where the level leaves its lines out, so that `log.debug?.(…)` does not gather their members. */
-  readonly debug: ((event: string, fields?: LogFields) => void) | undefined;
-  info(event: string, fields?: LogFields): void;
-  warn(event: string, fields?: LogFields): void;
-  error(event: string, fields?: LogFields): void;
-  /** Writes waiting lines before the process ends. */
-  flush(): void;
-}
+export type Log = ReturnType<typeof createLog>;
 
 /**
  * @param options.level least level that is written
  * @param options.role `all`, `front` or `core`
  * @param options.sink default: standard output; its errors are ignored, since a full disk must not stop the service
  */
-export function createLog(options: { readonly level: LogLevel; readonly role?: string; readonly sink?: LogSink }): Log {
+export function createLog(options: { readonly level: LogLevel; readonly role?: string; readonly sink?: LogSink }) {
   const sink = options.sink ?? descriptorSink();
   const guarded = {
     write: (line: string) => {
@@ -77,15 +69,17 @@ export function createLog(options: { readonly level: LogLevel; readonly role?: s
   const out = pino({ level: options.level, base, messageKey: "event", timestamp: pino.stdTimeFunctions.isoTime }, guarded);
   const at =
     (level: "debug" | "info" | "warn" | "error") =>
-    (event: string, fields: LogFields = {}) => {
+    (event: string, fields: LogFields = {}): void => {
       if (out.isLevelEnabled(level)) out[level](allowed(fields), /^[a-z][a-z0-9_]{0,63}$/.test(event) ? event : "unnamed_event");
     };
   return {
+    /** Undefined where the level leaves its lines out, so that `log.debug?.(…)` does not gather their members. */
     debug: out.isLevelEnabled("debug") ? at("debug") : undefined,
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    flush: () => {
+    /** Writes waiting lines before the process ends. */
+    flush(): void {
       try {
         sink.flush?.();
       } catch {

@@ -22,22 +22,7 @@ export interface SigningKeys {
 }
 
 /** The keys of a running core. */
-export interface Keys {
-  /** Called before anything is consumed. @throws {Refusal} temporarily_unavailable while no key has been published for long enough */
-  signing(): SigningKeys;
-  /** The same without a refusal: undefined while no key may sign. */
-  current(): SigningKeys | undefined;
-  /** Every key whose private half this core has, whether it may sign or not. */
-  readonly own: readonly SigningKey[];
-  /** The second key of access tokens, whether it may sign yet or not; undefined while hybrid signing is off. */
-  readonly hybrid: MldsaKey | undefined;
-  /** A published key of this core or another, current or retired. */
-  byId(kid: string): VerificationKey | undefined;
-  /** Reads the register, determines which keys may sign, and marks those as in use. */
-  refresh(): Promise<void>;
-  /** The JWK Set document. */
-  jwksJson(): string;
-}
+export type Keys = Awaited<ReturnType<typeof openKeys>>;
 
 /** Seconds for which a key is published before it signs: it has to reach every core and front, and then verifiers that cache a key set. */
 const NOTICE = 300;
@@ -104,13 +89,20 @@ function kidsOf(judgement: Judgement): readonly string[] {
   return [...new Set([accessToken, idToken, ...(hybrid === undefined ? [] : [hybrid])].map(({ jwk }) => jwk.kid))];
 }
 
+/** Names the setting of a key that has to sign. @param served the keys that were not withdrawn */
+function withdrawnFault({ accessToken, rsa }: KeyRing, served: ReadonlyMap<string, unknown>): Error {
+  const isServed = ({ jwk }: SigningKey): boolean => served.has(jwk.kid);
+  const kind = !accessToken.some(isServed) ? "" : rsa === undefined || isServed(rsa) ? "MLDSA_" : "RSA_";
+  return new Error(`JWT_${kind}PRIVATE_KEY: a key that has to sign was withdrawn (\`countersign keys list\`); configure another one.`);
+}
+
 /**
  * Publishes the keys of this core beside those of other cores.
  * @param clock seconds; it counts on while the process stands still
  * @throws {Error} where a key that has to sign was withdrawn
  */
-export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () => performance.now() / 1_000): Promise<Keys> {
-  const own = [...ring.accessToken, ...(ring.rsa === undefined ? [] : [ring.rsa])];
+export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () => performance.now() / 1_000) {
+  const own: readonly SigningKey[] = [...ring.accessToken, ...(ring.rsa === undefined ? [] : [ring.rsa])];
   const held: readonly PublicJwk[] = [...own.map(({ jwk }) => jwk), ...(ring.mldsa === undefined ? [] : [ring.mldsa.key.jwk])];
   const configured = [...new Map([...held, ...(ring.published ?? [])].map((jwk) => [jwk.kid, jwk])).values()];
   let verifying = new Map<string, VerificationKey>();
@@ -143,15 +135,11 @@ export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () 
     [judgement, markedAt] = [next, began];
   });
   await refresh();
-  if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds)) {
-    const isServed = ({ jwk }: SigningKey): boolean => verifying.has(jwk.kid);
-    const hasRsa = ring.rsa === undefined || isServed(ring.rsa);
-    const kind = !ring.accessToken.some(isServed) ? "" : hasRsa ? "MLDSA_" : "RSA_";
-    throw new Error(`JWT_${kind}PRIVATE_KEY: a key that has to sign was withdrawn (\`countersign keys list\`); configure another one.`);
-  }
+  if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds)) throw withdrawnFault(ring, verifying);
 
   return {
-    signing() {
+    /** Called before anything is consumed. @throws {Refusal} temporarily_unavailable while no key has been published for long enough */
+    signing(): SigningKeys {
       if (judgement.kind === "signs") {
         if (clock() - markedAt <= MARKED_FOR) return judgement.keys;
         refresh().catch(() => undefined); // reported by the regular ones
@@ -166,11 +154,17 @@ export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () 
         retryAfter: judgement.seconds,
       });
     },
-    current: () => (judgement.kind === "signs" && clock() - markedAt <= MARKED_FOR ? judgement.keys : undefined),
+    /** The same without a refusal: undefined while no key may sign. */
+    current: (): SigningKeys | undefined => (judgement.kind === "signs" && clock() - markedAt <= MARKED_FOR ? judgement.keys : undefined),
+    /** Every key whose private half this core has, whether it may sign or not. */
     own,
+    /** The second key of access tokens, whether it may sign yet or not; undefined while hybrid signing is off. */
     hybrid: ring.mldsa?.hybrid === true ? ring.mldsa.key : undefined,
-    byId: (kid) => verifying.get(kid),
+    /** A published key of this core or another, current or retired. */
+    byId: (kid: string): VerificationKey | undefined => verifying.get(kid),
+    /** Reads the register, determines which keys may sign, and marks those as in use. */
     refresh,
-    jwksJson: () => document,
+    /** The JWK Set document. */
+    jwksJson: (): string => document,
   };
 }
