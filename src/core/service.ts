@@ -44,11 +44,9 @@ async function loginTokens({ userId, sessionId, authTime, requestId, oneCall, ad
   const audit = issueRecord("user", { ...issued, ...(oneCall && { reason: "one_call", address }) });
   if (!(await core.grants.open(grant, refresh?.family, sessionId, audit)))
     throw new Refusal("unauthenticated", "session_not_live", { description: "The session is not valid any more. Sign in again." });
-  const lifetime = core.lifetimes.accessToken;
-  const { accessToken, expiresIn, tokenType } = await accessTokenAnswer(
-    { subject: userId, client, scopes: LOGIN_SCOPES, audience, jti, lifetime: oneCall ? Math.min(lifetime, ONE_CALL_LIFETIME) : lifetime },
-    core,
-  );
+  const lifetime = Math.min(core.lifetimes.accessToken, oneCall ? ONE_CALL_LIFETIME : Number.POSITIVE_INFINITY);
+  const token = { subject: userId, client, scopes: LOGIN_SCOPES, audience, jti, lifetime };
+  const { accessToken, expiresIn, tokenType } = await accessTokenAnswer(token, core);
   return { accessToken, expiresIn, tokenType, refreshToken: refresh?.token ?? "" };
 }
 

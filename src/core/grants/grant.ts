@@ -123,8 +123,9 @@ export const previewOf = (
   issuedTokenType: ACCESS_TOKEN_TYPE,
 });
 
-/** `now` is set where the lifetime depends on another token. */
-type AccessTokenRequest = Omit<AccessTokenContents, "issuer" | "clientId" | "now"> & { readonly client: Client; readonly now?: number };
+/** `lifetime` and `now` are set where they depend on something else than server and resources. */
+type AccessTokenRequest = Omit<AccessTokenContents, "issuer" | "clientId" | "now" | "lifetime"> &
+  Partial<Pick<AccessTokenContents, "now" | "lifetime">> & { readonly client: Client; readonly terms?: readonly ResourceTerms[] };
 
 /**
  * Issues an access token: the members that every token answer has, and in self-contained delivery (PQC_TOKEN_DELIVERY) the second signature.
@@ -132,8 +133,9 @@ type AccessTokenRequest = Omit<AccessTokenContents, "issuer" | "clientId" | "now
  */
 export async function accessTokenAnswer(token: AccessTokenRequest, core: Core) {
   const { accessToken: key, hybrid } = core.keys.signing();
-  const { client, lifetime, scopes, cnf, now = core.clock() } = token;
-  const claims = accessTokenClaims({ ...token, issuer: core.issuer, clientId: client.clientId, now });
+  const { client, scopes, audience, cnf, terms = [], now = core.clock() } = token;
+  const lifetime = token.lifetime ?? lifetimeAt(core.lifetimes.accessToken, audience, terms);
+  const claims = accessTokenClaims({ ...token, issuer: core.issuer, clientId: client.clientId, now, lifetime });
   const answer = { tokenType: tokenTypeOf(cnf), expiresIn: lifetime, scope: scopes.join(" ") };
   if (hybrid === undefined) return { ...answer, accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
   const { token: accessToken, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);

@@ -2,7 +2,6 @@ import { type Client, isConfidential, isNotifiedOfLogout } from "../../../client
 import { Refusal } from "../../../errors.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
-import { lifetimeAt } from "../../../resources/resource.ts";
 import { because, ENFORCED } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
@@ -86,10 +85,9 @@ export async function redeemCode(
   const audit = issueRecord("user", { userId, clientId, grantType, scopes, audience, jti, grantId: opened.id, requestId });
   if (isNotifiedOfLogout(client)) await core.logoutSubscriptions.subscribe(code.sessionId, clientId);
   if (!(await core.codes.redeem(codeHash, opened, refresh?.family, audit))) return undefined;
-  const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
   const signedIn = signInClaims(authentication, authTime);
   const [answer, idToken] = await Promise.all([
-    accessTokenAnswer({ subject: userId, client, scopes, audience, jti, lifetime, cnf, signedIn }, core),
+    accessTokenAnswer({ subject: userId, client, scopes, audience, jti, terms, cnf, signedIn }, core),
     scopes.includes("openid") ? idTokenFor(code, client, core) : undefined,
   ]);
   return { ...answer, ...(refresh && { refreshToken: refresh.token }), ...(idToken !== undefined && { idToken }) };

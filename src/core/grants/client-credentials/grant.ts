@@ -2,7 +2,7 @@ import { audienceOf, type Client, isConfidential, PERSONAL_SCOPES } from "../../
 import { Refusal, refusing } from "../../../errors.ts";
 import { parseScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
-import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
+import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { allowedAt, clientAudience, narrowResource } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
@@ -78,12 +78,11 @@ interface OwnToken extends Pick<GrantRequest, "client" | "requestId" | "confirma
 /** Issues a client's own token, with its record. */
 export async function issueOwnToken(token: OwnToken, core: Core): Promise<TokenAnswer> {
   const { client, requestId, confirmation: cnf, scopes, audience, terms, grantType } = token;
-  const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
   const { clientId } = client;
   const jti = ownJti(core.randomBytes, client.id);
   // The record is started first, so that the database works while this process signs. The answer waits for both: no record, no token.
   const recorded = core.audit.recordIssue(issueRecord("client", { clientId, grantType, scopes, audience, jti, requestId }));
-  const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, lifetime, cnf }, core);
+  const signed = accessTokenAnswer({ subject: clientId, client, scopes, audience, jti, terms, cnf }, core);
   const [answer] = await Promise.all([signed, recorded]);
   return answer;
 }

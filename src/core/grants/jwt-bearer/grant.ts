@@ -1,7 +1,6 @@
 import { withoutDescription } from "../../../errors.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
-import { lifetimeAt } from "../../../resources/resource.ts";
 import { ENFORCED, isVerdict, withoutDetails } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { assertSignedByRemoteKeys } from "../../signing/published-keys.ts";
@@ -101,8 +100,7 @@ export const jwtBearer: Grant<"jwtBearer"> = {
     const subject = await ports.assertions.accept(identity, opened, audit).catch((error: unknown) => {
       throw isVerdict(error) ? asInvalidGrant(error) : error;
     });
-    const lifetime = lifetimeAt(core.lifetimes.accessToken, audience, terms);
-    return accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, act, cnf }, core);
+    return accessTokenAnswer({ subject, client, scopes, audience, jti, terms, act, cnf }, core);
   },
 
   async preview(request, core, outer) {

@@ -4,7 +4,7 @@ import { Refusal, refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, type SecretHash, sameHash } from "../../../random.ts";
-import { disabledAmong, lifetimeAt, type ResourceTerms } from "../../../resources/resource.ts";
+import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { DPOP_KEY, type DpopKeyFacts } from "../../dpop.ts";
 import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
 import { because, ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
@@ -158,7 +158,7 @@ export const refreshToken: Grant<"refreshToken"> = {
     const { client, requestId } = request;
     const params = request.grant.value;
     const presented = hashSecret(params.refreshToken);
-    const { refreshReuseGrace: seconds, refreshToken: ttl, accessToken } = core.lifetimes;
+    const { refreshReuseGrace: seconds, refreshToken: ttl } = core.lifetimes;
     // With a grace the successor is derived from the request, so that parallel uses all receive the same one.
     const { rotation } = demandsOf(client);
     const fresh = (current?: SecretHash) => (seconds > 0 ? core.successor(params, current) : newHexSecret(core.randomBytes));
@@ -181,9 +181,8 @@ export const refreshToken: Grant<"refreshToken"> = {
       if (decision.kind === "repeat") await core.audit.recordIssue({ ...audit, reason: "refresh_token_repeated" });
       else if (!(await use(family.familyId, successor, audit))) continue;
       const cnf = family.cnf ?? request.confirmation;
-      const lifetime = lifetimeAt(accessToken, audience, terms);
       const signedIn = signInClaims(family.authentication, family.authTime);
-      const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, lifetime, cnf, signedIn }, core);
+      const answer = await accessTokenAnswer({ subject, client, scopes, audience, jti, terms, cnf, signedIn }, core);
       return { ...answer, refreshToken: next };
     }
     // The token is current but cannot be rotated, for example because its client or user was just disabled. Nothing was consumed.
