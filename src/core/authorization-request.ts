@@ -151,18 +151,8 @@ export async function requestedTarget({ resource }: Pick<AccessParameters, "reso
   return { resources: named, terms: uris.length === 0 ? [] : await core.resources.of(client.realmId, uris) };
 }
 
-interface RequestableAccess extends Pick<Target, "resources" | "terms"> {
-  readonly scopes: readonly string[];
-  readonly droppedScopes: readonly string[];
-}
-
 /** The scopes and resources that a client may request of a user. @throws {Refusal} invalid_scope, invalid_target */
-export async function requestableAccess(
-  { scope, resource }: AccessParameters,
-  client: Client,
-  target: Target,
-  core: Core,
-): Promise<RequestableAccess> {
+export async function requestableAccess({ scope, resource }: AccessParameters, client: Client, target: Target, core: Core) {
   const { granted: scopes, dropped: droppedScopes } = requestableScopes(scope, client, target);
   const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   const { terms } = target;
@@ -201,7 +191,7 @@ export async function loggedRequest(request: AuthorizationRequest, client: Clien
  * Finds the access that a request asks for, once unknown resources were looked up, and logs the requested scopes that are dropped: their
  * absence would look like a fault of the client.
  */
-export async function loggingDropped<Access extends Pick<RequestableAccess, "droppedScopes">>(
+export async function loggingDropped<Access extends { readonly droppedScopes: readonly string[] }>(
   { scope, resource, requestId }: AccessParameters & Pick<ValidateAuthorizationRequest, "requestId">,
   client: Client,
   core: Core,

@@ -67,7 +67,7 @@ export function droppedScopes(scope: string | undefined, client: Client, target:
 export function requestableScopes(scope: string | undefined, client: Client, target: Target = NO_RESOURCE) {
   const allowed = allowedAt(client, target);
   const requested = parseScope(scope);
-  const granted =
+  const granted: readonly string[] =
     requested.length === 0 ? allowed.filter((name) => !PERSONAL_SCOPES.has(name)) : requested.filter((name) => allowed.includes(name));
   if (granted.every((name) => name === "offline_access")) {
     const offered = recordedScopes(client, target, "offered");

@@ -6,7 +6,6 @@ import type { ResourceTerms } from "../../../resources/resource.ts";
 import { refuseProof } from "../../dpop.ts";
 import { exchangedAudience, exchangedScopes } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
-import type { NewDelegation } from "../../ports.ts";
 import type { Confirmation, TokenRoot, TokenState } from "../../stored-grants.ts";
 import {
   type AccessTokenClaims,
@@ -200,18 +199,14 @@ export const TOKEN_RULES: readonly RuleHead[] = [
 ];
 
 /** An exchange in the values that are granted. */
-export interface Exchange extends Pick<NewDelegation, "kind" | "scopes" | "audience"> {
-  readonly subject: PresentedToken;
-  readonly root: TokenRoot;
-  readonly act: Actor | undefined;
-}
+export type Exchange = ReturnType<typeof decideExchange>;
 
 /**
  * Decides what an agent receives for a user's token. Pure; the request has passed REQUEST_RULES.
  * @throws {Refusal} of the first rule that does not hold
  * @see RFC 8693 §2, docs/protocol.md#token-exchange
  */
-export function decideExchange(presented: ExchangeFacts, trace = ENFORCED): Exchange {
+export function decideExchange(presented: ExchangeFacts, trace = ENFORCED) {
   const subject = trace.check(SUBJECT_KNOWN, presented);
   const { resource, audience: named } = presented.params;
   const facts = { ...presented, subject, agentPaused: subject.state.agentPaused, requested: [...resource, ...named] };
@@ -228,5 +223,5 @@ export function decideExchange(presented: ExchangeFacts, trace = ENFORCED): Exch
     scopes,
     audience,
     act: trace.check(CHAIN_LENGTH, facts),
-  };
+  } as const;
 }
