@@ -1,4 +1,3 @@
-import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";
 import { type Connection, type OfferedConnection, SETTING_MEMBERS } from "../upstream/connection.ts";
 import type { ConnectionSort, Connections, ManagedConnections } from "../upstream/ports.ts";
@@ -16,10 +15,12 @@ const OFFERED = statement(
    order by connections.created_at, connections.id`,
 );
 
-const records = managedRecords("connection", CONNECTIONS, {
+/** Stores connections; undefined for a name that is taken, or an unknown realm. */
+export const connectionRecords = managedRecords("connection", CONNECTIONS, {
   key: ["name"],
   added: without(CONNECTIONS.members, ["createdAt", "updatedAt"]),
   changed: [...SETTING_MEMBERS, "secret"],
+  about: ({ issuer }) => ({ resources: [issuer] }),
   joined: "join realms on realms.id = input.realm_id",
 });
 
@@ -32,22 +33,13 @@ const LIST: ListDescription<ConnectionSort> = {
 
 export const connections = (sql: Tx): Connections => ({
   offered: async (clientId) => sql.query<OfferedConnection>(OFFERED, [clientId !== undefined && isStorable(clientId) ? clientId : null]),
-  byName: (name) => records.one(sql, name),
+  byName: (name) => connectionRecords.one(sql, name),
 });
-
-const naming = (audit: AuditEntry, { issuer }: Pick<Connection, "issuer">): AuditEntry => ({ ...audit, resources: [issuer] });
-
-/** Stores a connection. @returns undefined for a name that is taken, or an unknown realm */
-export const addConnection = (tx: Tx, ...[connection, audit]: Parameters<ManagedConnections["add"]>) =>
-  records.add(tx, connection, naming(audit, connection));
-
-export const changeConnection = (tx: Tx, ...[name, decide, audit]: Parameters<ManagedConnections["change"]>) =>
-  records.change(tx, [name], decide, (_, connection) => naming(audit, connection));
 
 export const managedConnections = (sql: Sql): ManagedConnections => ({
   list: ({ search, ...where }, part) => listPage<Connection, ConnectionSort>(sql, LIST, { where, search }, part),
-  one: (name) => records.one(sql, name),
-  add: async (connection, audit) => (isUuid(connection.realmId) ? addConnection(sql, connection, audit) : undefined),
-  change: async (name, decide, audit) => (await sql.transaction((tx) => changeConnection(tx, name, decide, audit)))?.after,
-  remove: (name, audit) => records.remove(sql, [name], audit),
+  one: (name) => connectionRecords.one(sql, name),
+  add: async (connection, audit) => (isUuid(connection.realmId) ? connectionRecords.add(sql, connection, audit) : undefined),
+  change: async (name, decide, audit) => (await sql.transaction((tx) => connectionRecords.change(tx, [name], decide, audit)))?.after,
+  remove: (name, audit) => connectionRecords.remove(sql, [name], audit),
 });

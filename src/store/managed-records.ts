@@ -15,11 +15,11 @@ export const removing = (name: string, table: string, which: string, audit: stri
      select id::text as id from removed`,
   );
 
-type Writable<C extends Columns, Member extends keyof C> = { readonly [M in Member]: RowOf<Table<C>>[M] | undefined };
+type Writable<C extends Columns, Member extends keyof C> = Pick<RowOf<Table<C>>, Member>;
 
 /**
  * The records of a table, named by the values of `key`.
- * @param name of its statements  @param joined what a new row, `input`, is joined with: it is stored if there is such a row
+ * @param name of its statements  @param about members that a record adds to the audit record of its change  @param joined what a new row, `input`, is joined with: it is stored if there is such a row
  */
 export function managedRecords<C extends Columns, Member extends keyof C & string, Setting extends Member>(
   name: string,
@@ -28,8 +28,15 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
     key,
     added,
     changed,
+    about,
     joined = "",
-  }: { readonly key: readonly Member[]; readonly added: readonly Member[]; readonly changed: readonly Setting[]; readonly joined?: string },
+  }: {
+    readonly key: readonly Member[];
+    readonly added: readonly Member[];
+    readonly changed: readonly Setting[];
+    readonly about: (record: Writable<C, Member>) => Partial<AuditEntry>;
+    readonly joined?: string;
+  },
 ) {
   type Row = RowOf<Table<C>>;
   const named = key.map((member, at) => `${table.name}.${table.column(member)} = $${at + 1}::${table.columns[member]?.type}`).join(" and ");
@@ -60,23 +67,19 @@ export function managedRecords<C extends Columns, Member extends keyof C & strin
     one: (tx: Tx, ...named: readonly Parameter[]): Promise<Row | undefined> => firstRow<Row>(tx, ONE, named),
     /** @returns undefined where another record has its name, or a row that it is joined with is missing */
     add: (tx: Tx, record: Writable<C, Member>, audit: AuditEntry): Promise<Row | undefined> =>
-      firstRow<Row>(tx, ADD, [jsonRows([addedRow(record)]), jsonRows([audit])]),
+      firstRow<Row>(tx, ADD, [jsonRows([addedRow(record)]), jsonRows([{ ...audit, ...about(record) }])]),
     /**
      * Changes a record, which is locked, within a transaction.
-     * @param audit of its row  @returns the record before and after, the same object when nothing changes; undefined for an unknown one
+     * @returns the record before and after, the same object when nothing changes; undefined for an unknown one
      */
-    async change(
-      tx: Tx,
-      named: readonly Parameter[],
-      decide: (record: Row) => Writable<C, Setting>,
-      audit: (changed: Writable<C, Setting>, record: Row) => AuditEntry,
-    ) {
+    async change(tx: Tx, named: readonly Parameter[], decide: (record: Row) => Writable<C, Setting>, audit: AuditEntry) {
       const before = await firstRow<Row & { readonly id: string }>(tx, LOCK, named);
       if (before === undefined) return undefined;
       const settings = decide(before);
       const row = changedRow(settings);
       if (isDeepStrictEqual(row, changedRow(before))) return { before, after: before };
-      const [after] = await tx.query<Row>(CHANGE, [before.id, jsonRows([row]), jsonRows([audit(settings, before)])]);
+      const entry = { ...audit, ...about({ ...before, ...settings }) };
+      const after = await firstRow<Row>(tx, CHANGE, [before.id, jsonRows([row]), jsonRows([entry])]);
       return after && { before, after };
     },
     remove: (tx: Tx, named: readonly Parameter[], audit: AuditEntry): Promise<boolean> => hasRow(tx, REMOVE, [...named, jsonRows([audit])]),

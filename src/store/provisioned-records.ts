@@ -10,12 +10,12 @@ import { newId } from "../random.ts";
 import type { SecretBox } from "../secret-box.ts";
 import { type Connection, changedConnection, incoherent, type NewConnection, newConnection } from "../upstream/connection.ts";
 import { CLIENT, storeChange, storeNewClient } from "./clients.ts";
-import { addConnection, changeConnection } from "./connections.ts";
+import { connectionRecords } from "./connections.ts";
 import type { Outcome } from "./provisioned-users.ts";
 import { realms } from "./realms.ts";
 import { statement, type Tx } from "./sql.ts";
 import { CLIENTS } from "./tables/clients.ts";
-import { addWorkloadIssuer, assignIdentity, changeWorkloadIssuer, identitiesOf, unassignIdentity } from "./workloads.ts";
+import { assignIdentity, identitiesOf, unassignIdentity, workloadIssuers } from "./workloads.ts";
 
 type FileClient = ProvisionFile["clients"][number];
 
@@ -68,14 +68,17 @@ function assertUnchanged(current: Connection, { issuer, realmId }: NewConnection
 /** Creates or changes a connection. @throws {Refusal} invalid_request with the issue; temporarily_unavailable for one that was just removed */
 export async function applyConnection(connection: FileConnection, realmId: string, box: SecretBox, event: Event, tx: Tx): Promise<Outcome> {
   const added = newConnection(connection, newId(systemClock, randomBytes), realmId, box);
-  if ((await addConnection(tx, added, { ...event, event: "connection.created" })) !== undefined) return "created";
+  if ((await connectionRecords.add(tx, added, { ...event, event: "connection.created" })) !== undefined) return "created";
   const { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret } = connection;
   const change = { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret };
   const decide = (current: Connection) => {
     assertUnchanged(current, added, connection);
     return changedConnection(current, change, box);
   };
-  return outcomeOf(await changeConnection(tx, added.name, decide, { ...event, event: "connection.changed" }), "connection_just_removed");
+  return outcomeOf(
+    await connectionRecords.change(tx, [added.name], decide, { ...event, event: "connection.changed" }),
+    "connection_just_removed",
+  );
 }
 
 type FileIssuer = ProvisionFile["workloadIssuers"][number];
@@ -86,13 +89,13 @@ const KIND_STAYS = new Refusal("invalid_request", "workload_issuer_of_another_ki
 
 /** Trusts a platform, or changes how. @throws {Refusal} invalid_request with the issues; temporarily_unavailable for one that was just removed */
 export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: Tx): Promise<Outcome> {
-  const added = await addWorkloadIssuer(tx, newTrust(input), { ...event, event: "workload_issuer.created" });
+  const added = await workloadIssuers.add(tx, newTrust(input), { ...event, event: "workload_issuer.created" });
   if (added !== undefined) return "created";
   const decide = (current: WorkloadIssuer) => {
     if (input.kind !== current.kind) throw KIND_STAYS;
     return changedTrust(current, input);
   };
-  const change = await changeWorkloadIssuer(tx, input.issuer, decide, { ...event, event: "workload_issuer.changed" });
+  const change = await workloadIssuers.change(tx, [input.issuer], decide, { ...event, event: "workload_issuer.changed" });
   return outcomeOf(change, "workload_issuer_just_removed");
 }
 

@@ -33,7 +33,12 @@ export function realms(sql: Tx): Realms {
 }
 
 const SETTINGS = ["dynamicRegistrationScopes", "requiredAcr", "branding"] as const;
-const records = managedRecords("realm", REALMS, { key: ["id"], added: ["id", "name", ...SETTINGS], changed: SETTINGS });
+const records = managedRecords("realm", REALMS, {
+  key: ["id"],
+  added: ["id", "name", ...SETTINGS],
+  changed: SETTINGS,
+  about: ({ id }) => ({ resources: [realmUri(id)] }),
+});
 
 type Settings = Pick<RowOf<typeof REALMS>, (typeof SETTINGS)[number]>;
 
@@ -47,19 +52,12 @@ function changed(realm: Settings, { branding, ...change }: RealmChange): Setting
 const NEW = { dynamicRegistrationScopes: null, requiredAcr: null, branding: null };
 
 /** @returns undefined for a name that is taken */
-export function addRealm(tx: Tx, name: string, settings: RealmChange, audit: AuditEntry) {
-  const id = newId(systemClock, randomBytes);
-  return records.add(tx, { id, name, ...changed(NEW, settings) }, { ...audit, resources: [realmUri(id)] });
-}
+export const addRealm = (tx: Tx, name: string, settings: RealmChange, audit: AuditEntry) =>
+  records.add(tx, { id: newId(systemClock, randomBytes), name, ...changed(NEW, settings) }, audit);
 
 /** @returns the realm before and after, the same object when nothing changes; undefined for an unknown one */
 export const changeRealm = (tx: Tx, id: string, change: RealmChange, audit: AuditEntry) =>
-  records.change(
-    tx,
-    [id],
-    (realm) => changed(realm, change),
-    () => ({ ...audit, resources: [realmUri(id)] }),
-  );
+  records.change(tx, [id], (realm) => changed(realm, change), audit);
 
 const BRANDINGS = statement(
   "realm_brandings",

@@ -1,4 +1,3 @@
-import type { AuditEntry } from "../audit.ts";
 import { isUuid } from "../random.ts";
 import type {
   ManagedResources,
@@ -75,20 +74,16 @@ const records = managedRecords("resource", RESOURCES, {
   key: ["resource", "realmId"],
   added: without(RESOURCES.members, ["id", "createdAt", "updatedAt"]),
   changed: SETTING_MEMBERS,
+  about: ({ resource, scopes }) => ({
+    resources: [resource],
+    ...(scopes.length > 0 && { scope: scopes.map(({ name }) => name).join(" ") }),
+  }),
   joined: "join realms on realms.id = input.realm_id",
 });
 
-const naming = (audit: AuditEntry, resource: string, scopes: ResourceRecord["scopes"] = []): AuditEntry => ({
-  ...audit,
-  resources: [resource],
-  ...(scopes.length > 0 && { scope: scopes.map(({ name }) => name).join(" ") }),
-});
-
 export const resourceRegistry = (sql: Tx): ResourceRegistry => ({
-  add: async (added, audit) => {
-    const resource = resourceKey(added.resource);
-    return isUuid(added.realmId) ? records.add(sql, { ...added, resource }, naming(audit, resource, added.scopes)) : undefined;
-  },
+  add: async (added, audit) =>
+    isUuid(added.realmId) ? records.add(sql, { ...added, resource: resourceKey(added.resource) }, audit) : undefined,
 });
 
 const LIST: ListDescription<ResourceSort> = {
@@ -102,7 +97,7 @@ const LIST: ListDescription<ResourceSort> = {
   },
 };
 export const changeResource = (tx: Tx, ...[realmId, resource, decide, audit]: Parameters<ManagedResources["change"]>) =>
-  records.change(tx, [resourceKey(resource), realmId], decide, ({ scopes }, { resource: key }) => naming(audit, key, scopes));
+  records.change(tx, [resourceKey(resource), realmId], decide, audit);
 
 export const managedResources = (sql: Sql): ManagedResources => ({
   ...resourceRegistry(sql),
@@ -111,6 +106,6 @@ export const managedResources = (sql: Sql): ManagedResources => ({
   change: async (...change) => (await sql.transaction((tx) => changeResource(tx, ...change)))?.after,
   remove: (realmId, named, audit) => {
     const resource = resourceKey(named);
-    return records.remove(sql, [resource, realmId], naming(audit, resource));
+    return records.remove(sql, [resource, realmId], { ...audit, resources: [resource] });
   },
 });

@@ -1,13 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { IdentitySort, ManagedWorkloads, StoredIdentity, WorkloadIssuerSort } from "../clients/ports.ts";
-import {
-  identityFault,
-  MAX_IDENTITIES,
-  matchingSubjects,
-  type WorkloadIdentity,
-  type WorkloadIssuer,
-  type WorkloadTrust,
-} from "../clients/workload.ts";
+import { identityFault, MAX_IDENTITIES, matchingSubjects, type WorkloadIdentity, type WorkloadIssuer } from "../clients/workload.ts";
 import type { KnownIssuer, WorkloadPorts } from "../core/workload/rules.ts";
 import { Refusal } from "../errors.ts";
 import { EMPTY_PAGE } from "../paging.ts";
@@ -54,10 +47,12 @@ export function workloadDirectory(sql: Sql): Pick<WorkloadPorts, "find" | "confi
 }
 
 const ADDED = without(WORKLOAD_ISSUERS.members, ["id", "createdAt", "updatedAt"]);
-const issuers = managedRecords("workload_issuer", WORKLOAD_ISSUERS, {
+/** Stores platforms; undefined for one that is known. */
+export const workloadIssuers = managedRecords("workload_issuer", WORKLOAD_ISSUERS, {
   key: ["issuer"],
   added: ADDED,
   changed: without(ADDED, ["issuer", "kind"]),
+  about: ({ issuer }) => ({ workloadIssuer: issuer }),
 });
 
 const ISSUERS: ListDescription<WorkloadIssuerSort> = {
@@ -110,14 +105,6 @@ const SQL = statements("workload", {
    select id::text as id from removed`,
 });
 
-const naming = (audit: AuditEntry, issuer: string): AuditEntry => ({ ...audit, workloadIssuer: issuer });
-
-/** Stores a platform. @returns undefined for one that is known */
-export const addWorkloadIssuer = (tx: Tx, trust: WorkloadTrust, audit: AuditEntry) => issuers.add(tx, trust, naming(audit, trust.issuer));
-
-export const changeWorkloadIssuer = (tx: Tx, ...[issuer, decide, audit]: Parameters<ManagedWorkloads["change"]>) =>
-  issuers.change(tx, [issuer], decide, () => naming(audit, issuer));
-
 const invalid = (path: string, message: string) =>
   new Refusal("invalid_request", "workload_identity_invalid", {
     description: "The identity is not valid.",
@@ -135,7 +122,7 @@ export async function assignIdentity(tx: Tx, clientId: string, identity: Workloa
   if (client.method !== "workload_jwt") throw invalid("clientId", "is a client of another tokenEndpointAuthMethod than workload_jwt");
   const [counted] = await tx.query<{ n: number }>(SQL.identitiesCount, [client.id]);
   if ((counted?.n ?? 0) >= MAX_IDENTITIES) throw invalid("clientId", `has ${MAX_IDENTITIES} identities, the most that a client may have`);
-  const trusted = await issuers.one(tx, issuer);
+  const trusted = await workloadIssuers.one(tx, issuer);
   if (trusted === undefined) throw invalid("issuer", "is not a trusted issuer of workloads; add it first");
   const fault = identityFault(identity, trusted);
   if (fault !== undefined) throw invalid("subject", fault);
@@ -154,10 +141,10 @@ export const unassignIdentity = (tx: Tx, id: string, audit: AuditEntry): Promise
 
 export const managedWorkloads = (sql: Sql): ManagedWorkloads => ({
   issuers: ({ search, ...where }, part) => listPage<WorkloadIssuer, WorkloadIssuerSort>(sql, ISSUERS, { where, search }, part),
-  issuer: (issuer) => issuers.one(sql, issuer),
-  add: (trust, audit) => addWorkloadIssuer(sql, trust, audit),
-  change: async (issuer, decide, audit) => (await sql.transaction((tx) => changeWorkloadIssuer(tx, issuer, decide, audit)))?.after,
-  remove: (issuer, audit) => issuers.remove(sql, [issuer], naming(audit, issuer)),
+  issuer: (issuer) => workloadIssuers.one(sql, issuer),
+  add: (trust, audit) => workloadIssuers.add(sql, trust, audit),
+  change: async (issuer, decide, audit) => (await sql.transaction((tx) => workloadIssuers.change(tx, [issuer], decide, audit)))?.after,
+  remove: (issuer, audit) => workloadIssuers.remove(sql, [issuer], { ...audit, workloadIssuer: issuer }),
   identities: async ({ issuer, clientId, search }, part) => {
     if (![issuer, clientId].every((text) => text === undefined || isStorable(text))) return EMPTY_PAGE;
     const conditions = [
