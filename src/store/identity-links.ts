@@ -1,4 +1,3 @@
-import type { User } from "../accounts/ports.ts";
 import type { IdentityLinks, LinkedIdentity, LinkedUser } from "../upstream/ports.ts";
 import { record, recordAll } from "./audit-log.ts";
 import { consume } from "./consumed-ids.ts";
@@ -7,9 +6,8 @@ import { notifyUser } from "./outbox.ts";
 import { endSession } from "./session-revocation.ts";
 import { startSession } from "./sessions.ts";
 import { deleteInOrder, firstRow, hasRow, isStorable, rowsOf, type Sql, statements, undoable } from "./sql.ts";
-import { USERS } from "./tables/accounts.ts";
 import { IDENTITY_LINKS } from "./tables/delegations.ts";
-import { HAS_SECOND_FACTOR, openAccounts, USER } from "./users.ts";
+import { HAS_SECOND_FACTOR, openAccounts, USER_JSON } from "./users.ts";
 
 const BATCH = 500;
 // Without a session of the provider in the token, all that its user started end.
@@ -90,7 +88,7 @@ const LINK_SQL = statements("identity", {
   ofUser: `select ${IDENTITY_LINKS.select(LINKED)},
      (select connections.title from connections where connections.issuer = identity_links.issuer order by connections.created_at, connections.name limit 1) as title
    from identity_links where user_id = $1::uuid order by identity_links.created_at`,
-  user: `select ${USERS.select(USER)}, confirmed, ${HAS_SECOND_FACTOR} from identity_links join users on users.id = identity_links.user_id
+  user: `select ${USER_JSON}, confirmed, ${HAS_SECOND_FACTOR} from identity_links join users on users.id = identity_links.user_id
    where ${OF_IDENTITY} and users.deleted_at is null`,
   // A link by an identity assertion to an account of the same user becomes one to sign in by. The connection may have been disabled or removed
   // while the provider answered.
@@ -110,12 +108,7 @@ const storableOrNull = (text: string | null | undefined): string | null => (text
 export const identityLinks = (sql: Sql): IdentityLinks => ({
   ...upstreamSessions(sql),
 
-  userOf: async ({ issuer, subject }) => {
-    const row = await firstRow<User & Omit<LinkedUser, "user">>(sql, LINK_SQL.user, [issuer, subject]);
-    if (row === undefined) return undefined;
-    const { confirmed, hasSecondFactor, ...user } = row;
-    return { user, confirmed, hasSecondFactor };
-  },
+  userOf: ({ issuer, subject }) => firstRow<LinkedUser>(sql, LINK_SQL.user, [issuer, subject]),
 
   open: ({ firstName, lastName, ...user }, { issuer, subject }, audits) =>
     undoable(sql, async (tx, undo) => {

@@ -1,14 +1,12 @@
 import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
-import type { User } from "../accounts/ports.ts";
 import { auditEach, record } from "./audit-log.ts";
 import { holdRemover, holdSession, holdUser } from "./held-sessions.ts";
 import { hasWayIn } from "./identity-links.ts";
 import { notifyUser } from "./outbox.ts";
 import { firstRow, hasRow, jsonRows, rowsOf, type Sql, statements, undoable } from "./sql.ts";
-import { USERS } from "./tables/accounts.ts";
 import { PASSKEYS } from "./tables/sign-in.ts";
 import { without } from "./tables/table.ts";
-import { USER } from "./users.ts";
+import { USER_JSON } from "./users.ts";
 
 const SHOWN = ["id", "name", "createdAt", "lastUsedAt", "backedUp", "copiedAt"] as const;
 const NEW = without(PASSKEYS.members, ["createdAt", "lastUsedAt", "copiedAt"]);
@@ -17,8 +15,7 @@ const newRow = PASSKEYS.writer(NEW);
 const SQL = statements("passkey", {
   ofUser: `select ${PASSKEYS.select(SHOWN)} from passkeys where user_id = $1::uuid order by passkeys.id`,
   keysOfUser: `select ${PASSKEYS.select(["credentialId", "publicKey", "transports"])} from passkeys where user_id = $1::uuid and copied_at is null`,
-  byCredential: `select ${PASSKEYS.select(["id", "credentialId", "publicKey", "transports"])},
-     (select to_jsonb(found) from (select ${USERS.select(USER)}) as found) as "user"
+  byCredential: `select ${PASSKEYS.select(["id", "credentialId", "publicKey", "transports"])}, ${USER_JSON}
    from passkeys join users on users.id = passkeys.user_id and users.enabled where credential_id = $1::bytea`,
   add: `insert into passkeys (${PASSKEYS.names(NEW)})
    select ${PASSKEYS.values(NEW, "i")} from jsonb_to_recordset($1::jsonb) as i(${PASSKEYS.recordset(NEW)})
@@ -38,7 +35,7 @@ const SQL = statements("passkey", {
 export const passkeys = (sql: Sql): Passkeys => ({
   ofUser: (userId) => rowsOf<Passkey>(sql, SQL.ofUser, [userId]),
   keysOf: (userId) => rowsOf<PasskeyKey>(sql, SQL.keysOfUser, [userId]),
-  byCredential: (credentialId) => firstRow<FoundPasskey & { readonly user: User }>(sql, SQL.byCredential, [credentialId]),
+  byCredential: (credentialId) => firstRow<FoundPasskey>(sql, SQL.byCredential, [credentialId]),
   add: (passkey: NewPasskey, sessionId, message, audit) =>
     sql.transaction(async (tx) => {
       await holdSession(tx, { id: sessionId, userId: passkey.userId });

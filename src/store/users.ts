@@ -16,6 +16,9 @@ import { without } from "./tables/table.ts";
 /** The members of an account that leave the store. */
 export const USER = without(USERS.members, ["emailKey", "epoch", "deletedAt"]);
 
+/** A User as JSON, of a row of `users`, beside what else is selected. */
+export const USER_JSON = `(select row_to_json(found) from (select ${USERS.select(USER)}) as found) as "user"`;
+
 /** SQL for a Subject as JSON. @param users `users` or its alias */
 export const subjectOf = (users: string): string =>
   `json_build_object('userId', ${users}.id, 'enabled', ${users}.enabled, 'email', ${users}.email, 'emailVerified', ${users}.email_verified,
@@ -45,7 +48,7 @@ const SQL = statements("user", {
      select added.id, 'password', password_hash from added join input using (email_key) where password_hash is not null)
    select ${USERS.select(USER, "added")} from added`,
   byId: `select ${USERS.select(USER)} from users where id = $1::uuid and deleted_at is null`,
-  byEmail: `select ${USERS.select(USER)}, password_hash as "passwordHash", coalesce(generation, 0) as generation,
+  byEmail: `select ${USER_JSON}, password_hash as "passwordHash", coalesce(generation, 0) as generation,
      ${HAS_SECOND_FACTOR}
    from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
   issueVerification: `with account as (select id from users where id = $1::uuid and not email_verified and deleted_at is null for no key update),
@@ -114,12 +117,7 @@ export const users = (sql: Sql): Users => ({
       return opened;
     }),
   byId: (id) => userById(sql, id),
-  byEmail: async (email) => {
-    const row = await firstRow<User & Omit<Account, "user">>(sql, SQL.byEmail, [emailKey(email)]);
-    if (row === undefined) return undefined;
-    const { passwordHash, generation, hasSecondFactor, ...user } = row;
-    return { user, passwordHash, generation, hasSecondFactor };
-  },
+  byEmail: (email) => firstRow<Account>(sql, SQL.byEmail, [emailKey(email)]),
   issueVerification: async (userId, verification, mail) => {
     if (isUuid(userId)) await issueVerification(sql, userId, verification, mail);
   },
