@@ -125,7 +125,7 @@ describe("countersign clients", () => {
     const made = JSON.parse((await atTerminal().run("clients", "create", "Theirs", "--json")).out);
     const ops = atTerminal(OPERATOR).run;
     const err = `You own no client ${made.clientId}. With --operator you reach all clients.\n`;
-    for (const words of [["show"], ["update", "--name", "New"], ["delete"], ["regenerate-secret"], ["consents"]])
+    for (const words of [["show"], ["update", "--name", "New"], ["delete"], ["regenerate-secret"]])
       expect(await ops("clients", ...words, made.clientId)).toEqual({ out: "", err, code: 4 });
     const notFound = { out: "", err: `Not found at ${server.url}: nosuch.\n`, code: 4 };
     expect(await ops("clients", "show", "nosuch", "--operator")).toEqual(notFound);
