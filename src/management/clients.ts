@@ -47,14 +47,19 @@ export function found<Found>(record: Found | undefined, unknown?: () => Refusal)
   return record;
 }
 
-/** @param read `updatedAt` of the record that the caller changes  @throws {Refusal} conflict */
-export function assertUnchanged(
-  { createdAt, updatedAt: changedAt }: { readonly createdAt: number; readonly updatedAt: number | null },
-  read: number | undefined,
-): void {
-  if (read === undefined || read === milliseconds(changedAt ?? createdAt)) return;
-  throw new Refusal("conflict", "record_changed", { description: "The record was changed since it was read. Read it again." });
-}
+type Changeable = { readonly createdAt: number; readonly updatedAt: number | null };
+
+/**
+ * What becomes of a record, unless it was changed since its caller read it.
+ * @param read `updatedAt` of the record that the caller changes
+ * @returns a function that throws {Refusal} conflict
+ */
+export const ifUnchanged =
+  <Stored extends Changeable, Change>(read: number | undefined, decide: (record: Stored) => Change) =>
+  (record: Stored): Change => {
+    if (read === undefined || read === milliseconds(record.updatedAt ?? record.createdAt)) return decide(record);
+    throw new Refusal("conflict", "record_changed", { description: "The record was changed since it was read. Read it again." });
+  };
 
 /** A client that its developer or its own static API key may read. @see docs/protocol.md#api-keys */
 async function readableClient(ctx: ManagementContext, id: string): Promise<Client | undefined> {
@@ -164,10 +169,7 @@ export const clientsRouter = router({
   }),
 
   update: developerProcedure.input(z.strictObject({ id: RecordId, patch: ClientPatch, updatedAt })).mutation(async ({ ctx, input }) => {
-    const decide = (client: Client) => {
-      assertUnchanged(client, input.updatedAt);
-      return developerChange(client, input.patch);
-    };
+    const decide = ifUnchanged(input.updatedAt, (client: Client) => developerChange(client, input.patch));
     return clientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
   }),
 

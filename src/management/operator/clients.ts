@@ -5,7 +5,7 @@ import { milliseconds } from "../../clock.ts";
 import { isRefusal, Refusal, type RefusalCode } from "../../errors.ts";
 import { mayChange } from "../acts.ts";
 import { operatorChange } from "../client-rules.ts";
-import { assertUnchanged, createClient, deleteClient, found, regenerateSecret } from "../clients.ts";
+import { createClient, deleteClient, found, ifUnchanged, regenerateSecret } from "../clients.ts";
 import {
   ById,
   identifier,
@@ -152,10 +152,7 @@ export const operatorClientsRouter = router({
     .input(z.strictObject({ id: RecordId, patch: OperatorClientPatch, updatedAt }))
     .mutation(async ({ ctx, input }) => {
       await assertOwnerExists(input.patch.ownerId, ctx.ports.users);
-      const decide = (client: Client) => {
-        assertUnchanged(client, input.updatedAt);
-        return operatorChange(client, input.patch);
-      };
+      const decide = ifUnchanged(input.updatedAt, (client: Client) => operatorChange(client, input.patch));
       return operatorClientView(found(await ctx.ports.clients.change(input.id, ctx.reach, decide, ctx.audit("client.changed"))));
     }),
 

@@ -4,7 +4,7 @@ import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import { type Connection, changedConnection, newConnection as sealed } from "../../upstream/connection.ts";
 import { CONNECTION_SORTS } from "../../upstream/ports.ts";
-import { assertUnchanged, found } from "../clients.ts";
+import { found, ifUnchanged } from "../clients.ts";
 import { inParts, listing, RecordId, realmInput, search, updatedAt } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
 import { ConnectionName, connectionSettings, newConnection } from "../record-inputs.ts";
@@ -67,10 +67,7 @@ export const operatorConnectionsRouter = router({
     .input(z.strictObject({ name: ConnectionName, ...connectionSettings, clientId: newConnection.clientId.optional(), updatedAt }))
     .mutation(async ({ ctx, input: { name, updatedAt: read, ...change } }) => {
       const { managedConnections, box, issuer } = ctx.ports;
-      const decide = (connection: Connection) => {
-        assertUnchanged(connection, read);
-        return changedConnection(connection, change, box);
-      };
+      const decide = ifUnchanged(read, (connection: Connection) => changedConnection(connection, change, box));
       return connectionView(found(await managedConnections.change(name, decide, ctx.audit("connection.changed")), unknown), issuer);
     }),
 

@@ -6,7 +6,7 @@ import { isWebResource } from "../../protocol/access.ts";
 import { metadataUrl, type ResourceMetadata } from "../../resources/metadata.ts";
 import { RESOURCE_SORTS } from "../../resources/ports.ts";
 import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord } from "../../resources/resource.ts";
-import { assertUnchanged, found } from "../clients.ts";
+import { found, ifUnchanged } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search, updatedAt } from "../inputs.ts";
 import { ResourceUri, resourceSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
@@ -64,10 +64,7 @@ export const operatorResourcesRouter = router({
     .input(z.strictObject({ ...named, ...resourceSettings, updatedAt }))
     .mutation(async ({ ctx, input: { realmId, resource, updatedAt: read, ...settings } }) => {
       const inRealm = await realmOf(ctx.ports, realmId);
-      const decide = (record: ResourceRecord) => {
-        assertUnchanged(record, read);
-        return merged(record, settings);
-      };
+      const decide = ifUnchanged(read, (record: ResourceRecord) => merged(record, settings));
       return resourceView(
         found(await ctx.ports.managedResources.change(inRealm, resource, decide, ctx.audit("resource.changed")), unknown),
       );

@@ -4,7 +4,7 @@ import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { changedTrust, newTrust } from "../client-rules.ts";
-import { assertUnchanged, found } from "../clients.ts";
+import { found, ifUnchanged } from "../clients.ts";
 import { clientId, inParts, listing, RecordId, search, updatedAt } from "../inputs.ts";
 import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
@@ -49,10 +49,7 @@ export const operatorWorkloadIssuersRouter = router({
   update: provenOperatorProcedure
     .input(z.strictObject({ issuer: Issuer, ...workloadSettings, updatedAt }))
     .mutation(async ({ ctx, input: { issuer, updatedAt: read, ...change } }) => {
-      const decide = (current: WorkloadIssuer) => {
-        assertUnchanged(current, read);
-        return changedTrust(current, change);
-      };
+      const decide = ifUnchanged(read, (current: WorkloadIssuer) => changedTrust(current, change));
       return issuerView(found(await ctx.ports.workloads.change(issuer, decide, ctx.audit("workload_issuer.changed")), unknown));
     }),
 
