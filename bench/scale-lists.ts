@@ -1,4 +1,4 @@
-import type { AuditFilter } from "../src/management/report-ports.ts";
+import type { AuditFilter } from "../src/management/inputs.ts";
 import { auditTrail } from "../src/store/audit-trail.ts";
 import { clientDirectory, managedClients } from "../src/store/clients.ts";
 import type { Sql } from "../src/store/sql.ts";

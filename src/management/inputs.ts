@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { verifierOf } from "../accounts/hashing-job.ts";
 import { ROLES } from "../accounts/ports.ts";
+import { AUDIT_EVENTS } from "../audit.ts";
 import { AGENT_MODES, AUTH_METHODS, ENVIRONMENTS, OPERATOR_AUTH_METHODS, SECURITY_PROFILES } from "../clients/client.ts";
 import { keyFault } from "../clients/public-keys.ts";
 import type { Part } from "../paging.ts";
@@ -182,6 +183,37 @@ export const search = text(1, 512).optional();
 /** Milliseconds since the epoch, to the end of the year 9999: the database reads no later time. */
 export const moment = z.int().min(0).max(253_402_300_799_999).optional();
 export const secondsOf = (milliseconds: number | undefined) => (milliseconds === undefined ? undefined : milliseconds / 1000);
+
+/** Members of an audit record. `since` is inclusive, `until` exclusive. */
+export const auditFilter = {
+  event: z.enum(AUDIT_EVENTS).optional(),
+  outcome: z.enum(["success", "failure"]).optional(),
+  reason: identifier,
+  actorId: identifier,
+  userId: identifier,
+  clientId: identifier,
+  grantId: identifier,
+  jti: identifier,
+  requestId: identifier,
+  since: moment,
+  until: moment,
+  /** The exact value of any identifier of a record: of the actor, user, client, grant, token or request. */
+  search,
+};
+/** For the store in seconds since the epoch. */
+export type AuditFilter = Readonly<z.output<z.ZodObject<typeof auditFilter>>>;
+
+const flag = z.boolean().optional();
+
+export const userFilter = {
+  role: z.enum(ROLES).optional(),
+  enabled: flag,
+  emailVerified: flag,
+  realmId: z.uuid().optional(),
+  /** A part of the e-mail address or of a name, without regard to case; or an id. */
+  search,
+};
+export type UserFilter = Readonly<z.output<z.ZodObject<typeof userFilter>>>;
 
 /** Of any version, but not the nil and max UUIDs, which name no one. */
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/i;

@@ -3,9 +3,10 @@ import { z } from "zod";
 import { Refusal } from "../errors.ts";
 import { shared } from "../load-once.ts";
 import { isOperator } from "./acts.ts";
-import { auditFilter, auditFilterOf } from "./operator/audit.ts";
+import { type AuditFilter, auditFilter } from "./inputs.ts";
+import { auditFilterOf } from "./operator/audit.ts";
 import type { Bearer, ManagementPorts } from "./ports.ts";
-import type { AuditFilter, AuditRecord, LiveAudit, LiveBatch, LiveRecord } from "./report-ports.ts";
+import type { AuditRecord, LiveAudit, LiveBatch, LiveRecord } from "./report-ports.ts";
 import { bearerToken, developerProcedure, router, streamOf } from "./trpc.ts";
 import { auditView } from "./views.ts";
 

@@ -19,7 +19,7 @@ import type { ManagedResources } from "../resources/ports.ts";
 import type { SecretBox } from "../secret-box.ts";
 import type { Language } from "../texts/languages.ts";
 import type { IdentityLinks, ManagedConnections, Providers } from "../upstream/ports.ts";
-import type { ImportedUser } from "./inputs.ts";
+import type { ImportedUser, UserFilter } from "./inputs.ts";
 import type { ProvisionFile } from "./provision.ts";
 import type { BrandingChange } from "./record-inputs.ts";
 import type {
@@ -58,13 +58,6 @@ export interface Bearers {
     signal?: AbortSignal,
     dpop?: { readonly proof: string; readonly htm: string; readonly htu: string },
   ): Promise<Bearer>;
-}
-
-type FilteredMember = "role" | "enabled" | "emailVerified" | "realmId";
-
-export interface UserFilter extends Readonly<{ [Member in FilteredMember]?: User[Member] | undefined }> {
-  /** A part of the e-mail address or of a name, without regard to case; or an id. */
-  readonly search?: string | undefined;
 }
 
 export const USER_SORTS = ["created", "email"] as const;

@@ -7,14 +7,10 @@ import type { parseAuthorizationRequest } from "../protocol/authorization-reques
 import type { parseClientCredential } from "../protocol/form.ts";
 import type { parseGrant } from "../protocol/grants.ts";
 import type { Report } from "../resources/ports.ts";
+import type { AuditFilter } from "./inputs.ts";
 
 /** A consent, and the address of the user who gave it. */
 export type ClientConsent = Consent & { readonly email: string };
-
-export interface ConsentFilter {
-  /** A part of the user's e-mail address, without regard to case; or the id of a consent. */
-  readonly search?: string | undefined;
-}
 
 /** Of up to TOTAL_LIMIT consents, and one more if there are more. */
 export interface ConsentCounts {
@@ -25,8 +21,8 @@ export interface ConsentCounts {
 
 /** What users allowed one client: a registered one, or one that publishes a document. */
 export interface ClientConsents {
-  /** Newest first. */
-  list(clientId: string, filter: ConsentFilter, part: Part<"created">): Promise<Page<ClientConsent>>;
+  /** Newest first. `search`: a part of the user's e-mail address, without regard to case; or the id of a consent. */
+  list(clientId: string, filter: { readonly search?: string | undefined }, part: Part<"created">): Promise<Page<ClientConsent>>;
   counts(clientId: string): Promise<ConsentCounts>;
 }
 
@@ -115,17 +111,6 @@ export type ResourceDoctor = (resource: string) => Promise<Report>;
 
 /** `at`: seconds since the epoch, with their fraction. `link`: null until the record is sealed, within a second. */
 export type AuditRecord = AuditEntry & { readonly id: string; readonly at: number; readonly link: Link | null };
-
-type FilteredMember = "event" | "outcome" | "reason" | "userId" | "clientId" | "grantId" | "jti" | "requestId";
-
-export interface AuditFilter extends Readonly<{ [Member in FilteredMember]?: AuditEntry[Member] | undefined }> {
-  readonly actorId?: string | undefined;
-  /** The exact value of any identifier of a record: of the actor, user, client, grant, token or request. */
-  readonly search?: string | undefined;
-  /** Seconds since the epoch; `since` is inclusive, `until` exclusive. */
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-}
 
 export interface AuditChainState {
   /** The number after which the trail begins: 0, or the last record of the last archive. */

@@ -1,6 +1,7 @@
 import type { AuditEntry } from "../audit.ts";
 import { GENESIS, type Link, type SealedRecord, type SignedCheckpoint } from "../audit-chain/chain.ts";
-import type { AuditChainState, AuditFilter, AuditRecord, AuditTrail, LiveRecord } from "../management/report-ports.ts";
+import type { AuditFilter } from "../management/inputs.ts";
+import type { AuditChainState, AuditRecord, AuditTrail, LiveRecord } from "../management/report-ports.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { firstRow, type Sql, seconds, statement, statements } from "./sql.ts";

@@ -1,30 +1,11 @@
 import { z } from "zod";
-import { AUDIT_EVENTS } from "../../audit.ts";
 import { Refusal } from "../../errors.ts";
-import { identifier, inParts, listing, moment, paging, search, secondsOf } from "../inputs.ts";
-import type { AuditFilter } from "../report-ports.ts";
+import { type AuditFilter, auditFilter, inParts, listing, paging, secondsOf } from "../inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { auditChainView, auditView, pageView } from "../views.ts";
 
-export const auditFilter = {
-  event: z.enum(AUDIT_EVENTS).optional(),
-  outcome: z.enum(["success", "failure"]).optional(),
-  reason: identifier,
-  actorId: identifier,
-  userId: identifier,
-  clientId: identifier,
-  grantId: identifier,
-  jti: identifier,
-  requestId: identifier,
-  since: moment,
-  until: moment,
-  /** Any identifier of a record, exactly. */
-  search,
-};
-
-type Filter = z.output<z.ZodObject<typeof auditFilter>>;
-
-export const auditFilterOf = ({ since, until, ...members }: Filter): AuditFilter => ({
+/** The filter of an input, whose times are milliseconds, as one in seconds. */
+export const auditFilterOf = ({ since, until, ...members }: AuditFilter): AuditFilter => ({
   ...members,
   since: secondsOf(since),
   until: secondsOf(until),

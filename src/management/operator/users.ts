@@ -10,20 +10,12 @@ import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import { isOneself, mayInvite } from "../acts.ts";
 import { found } from "../clients.ts";
-import { ById, inParts, language, listing, RecordId, search, UserImport } from "../inputs.ts";
+import { ById, inParts, language, listing, RecordId, search, UserImport, userFilter } from "../inputs.ts";
 import { type Bearer, USER_SORTS } from "../ports.ts";
 import { assertFreshProof, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { invitationView, pageView, userView } from "../views.ts";
 
-const flag = z.boolean().optional();
-const Filter = z.strictObject({
-  ...listing(USER_SORTS),
-  role: z.enum(ROLES).optional(),
-  enabled: flag,
-  emailVerified: flag,
-  realmId: z.uuid().optional(),
-  search,
-});
+const Filter = z.strictObject({ ...listing(USER_SORTS), ...userFilter });
 
 const email = z.email({ error: "must be an e-mail address in ASCII" }).max(254);
 const role = z.enum(ROLES).optional();
