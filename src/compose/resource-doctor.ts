@@ -1,5 +1,5 @@
-import type { Answer, Web } from "../cli/doctor/web.ts";
-import { FetchFailure, type GuardedSend, type OutboundRequest } from "../clients/guarded-fetch.ts";
+import type { Web } from "../cli/doctor/web.ts";
+import { FetchFailure, type GuardedSend } from "../clients/guarded-fetch.ts";
 import type { ResourceDoctor } from "../management/report-ports.ts";
 
 /** Seconds after which nothing more is asked. */
@@ -25,32 +25,22 @@ export const resourceDoctor =
   ({ send }: GuardedSend, issuer: string, clock: () => number): ResourceDoctor =>
   async (resource) => {
     const { examine } = await import("../cli/doctor/examine.ts");
-    const { connectionProblem, jsonProblem } = await import("../cli/doctor/web.ts");
-    return examine(resource, guardedWeb(send, clock, { connectionProblem, jsonProblem }), clock, issuer);
+    return examine(resource, guardedWeb(send, clock, await import("../cli/doctor/web.ts")), clock, issuer);
   };
 
-type Words = Pick<typeof import("../cli/doctor/web.ts"), "connectionProblem" | "jsonProblem">;
+type Parts = typeof import("../cli/doctor/web.ts");
 
-function guardedWeb(send: GuardedSend["send"], clock: () => number, { connectionProblem, jsonProblem }: Words): Web {
+function guardedWeb(send: GuardedSend["send"], clock: () => number, { connectionProblem, contentOf, webOf }: Parts): Web {
   const until = clock() + PATIENCE;
-  const request = async (asked: Omit<OutboundRequest, "maxBytes">): Promise<Answer> => {
+  return webOf(async (asked) => {
     const none = { url: asked.url, status: undefined, headers: new Headers(), body: undefined };
     if (clock() >= until) return { ...none, problem: NO_TIME };
     try {
       const { status, headers, body } = await send({ ...asked, maxBytes: MOST_BYTES });
-      return { url: asked.url, status, headers: new Headers(headers), ...jsonProblem(Buffer.from(body).toString(), status) };
+      return { url: asked.url, status, headers: new Headers(headers), ...contentOf(Buffer.from(body).toString(), status) };
     } catch (error) {
       if (!(error instanceof FetchFailure)) throw error;
       return { ...none, problem: PROBLEMS[error.reason] ?? connectionProblem(error) };
     }
-  };
-  return {
-    get: (url, accept = "application/json") => request({ url, method: "GET", headers: { accept } }),
-    text: async (url) => {
-      const { status, body } = await send({ url, method: "GET", headers: {}, maxBytes: MOST_BYTES }).catch(() => ({ status: 0, body: "" }));
-      return status >= 200 && status < 300 ? Buffer.from(body).toString() : undefined;
-    },
-    post: (url, text, accept = "application/json") =>
-      request({ url, method: "POST", body: text, headers: { accept, "content-type": "application/json" } }),
-  };
+  });
 }

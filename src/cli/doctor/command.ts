@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { everyPage, managing } from "../management-api.ts";
+import { asJson } from "../table.ts";
 import { running, type Terminal } from "../terminal.ts";
 import type { Finding } from "./finding.ts";
 
@@ -31,7 +32,7 @@ export function registerDoctorCommand(program: Command, terminal: Terminal, data
     .addHelpText("after", EXAMPLES)
     .action(
       running(terminal, async (named: string | undefined, { json }: { readonly json?: true }) => {
-        const [{ examine }, { boundedWeb }, { reportJson, reportOf, reportText }] = await Promise.all([
+        const [{ examine }, { boundedWeb }, { reportOf, reportText }] = await Promise.all([
           import("./examine.ts"),
           import("./web.ts"),
           import("./finding.ts"),
@@ -41,7 +42,7 @@ export function registerDoctorCommand(program: Command, terminal: Terminal, data
         const database = named === undefined ? undefined : databaseUrl(); // the server reports its own
         const more = database === undefined ? [] : await (await import("./deployment.ts")).checkDatabase(database);
         const report = reportOf(examined.url, examined.kind, [...examined.findings, ...own, ...more]);
-        terminal.write(json ? reportJson(report) : reportText(report, (verdict, mark) => terminal.paint(COLOURS[verdict], mark)));
+        terminal.write(json ? asJson(report) : reportText(report, (verdict, mark) => terminal.paint(COLOURS[verdict], mark)));
         if (report.verdict === "fault") terminal.end(1);
       }),
     );

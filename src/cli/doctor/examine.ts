@@ -175,11 +175,11 @@ async function observeCountersign(url: string, health: Answer, now: number, web:
     url,
     health,
     clockAhead: Number.isNaN(date) ? undefined : date / 1000 - now,
-    forwardedIgnored: forwardedIgnoredIn(await web.text(`${url}/metrics`)),
+    forwardedIgnored: forwardedIgnoredIn(await web.get(`${url}/metrics`, "*/*")),
   };
 }
 
-const forwardedIgnoredIn = (metrics: string | undefined): number | undefined => {
-  const count = new RegExp(`^${FORWARDED_IGNORED} (\\d+)$`, "m").exec(metrics ?? "")?.[1];
+const forwardedIgnoredIn = ({ status, text = "" }: Answer): number | undefined => {
+  const count = status === 200 ? new RegExp(`^${FORWARDED_IGNORED} (\\d+)$`, "m").exec(text)?.[1] : undefined;
   return count === undefined ? undefined : Number(count);
 };

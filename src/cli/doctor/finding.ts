@@ -1,5 +1,5 @@
 import type { Finding, Report } from "../../resources/ports.ts";
-import { asJson, printable } from "../table.ts";
+import { printable } from "../table.ts";
 
 export type { Finding, Report };
 
@@ -45,5 +45,3 @@ export function reportText({ url, kind, findings }: Report, paint: (verdict: Fin
   lines.push("", `${plural(count("fault"), "fault")}, ${plural(count("warning"), "warning")}, ${count("ok")} ok`);
   return lines.join("\n").trimStart();
 }
-
-export const reportJson = (report: Report): string => asJson(report);

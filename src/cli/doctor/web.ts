@@ -10,8 +10,9 @@ export interface Answer {
   /** Undefined where there was no response. */
   readonly status: number | undefined;
   readonly headers: Headers;
-  /** The JSON object of a response. */
+  /** The JSON object of a response, and the text of any. */
   readonly body: Json | undefined;
+  readonly text?: string;
   readonly problem: string;
 }
 
@@ -19,11 +20,25 @@ export interface Answer {
 const BOUNDS = { milliseconds: 5_000, bytes: 256 * 1024 };
 type Bounds = typeof BOUNDS;
 
-export type Web = ReturnType<typeof boundedWeb>;
+export type Web = ReturnType<typeof webOf>;
+
+interface Asked {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export const webOf = (request: (asked: Asked) => Promise<Answer>) => ({
+  get: (url: string, accept = "application/json") => request({ url, method: "GET", headers: { accept } }),
+  /** A POST of text that is sent as JSON. */
+  post: (url: string, text: string, accept = "application/json") =>
+    request({ url, method: "POST", body: text, headers: { accept, "content-type": "application/json" } }),
+});
 
 /** Requests with an upper bound on time and size. Redirects are reported, never followed. */
-export function boundedWeb(bounds = BOUNDS) {
-  const request = async (url: string, init: RequestInit): Promise<Answer> => {
+export const boundedWeb = (bounds = BOUNDS): Web =>
+  webOf(async ({ url, ...init }) => {
     const none = { url, status: undefined, headers: new Headers(), body: undefined };
     const signal = AbortSignal.timeout(bounds.milliseconds);
     let response: Response;
@@ -34,23 +49,7 @@ export function boundedWeb(bounds = BOUNDS) {
     }
     const { status, headers } = response;
     return { url, status, headers, ...(await bodyOf(response, bounds, signal)) };
-  };
-  return {
-    get: (url: string, accept = "application/json") => request(url, { headers: { accept } }),
-    /** The text of a successful GET; undefined for anything else. */
-    text: async (url: string): Promise<string | undefined> => {
-      try {
-        const response = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(bounds.milliseconds) });
-        return response.ok ? await textOf(response, bounds.bytes) : undefined;
-      } catch {
-        return undefined;
-      }
-    },
-    /** A POST of text that is sent as JSON. */
-    post: (url: string, text: string, accept = "application/json") =>
-      request(url, { method: "POST", body: text, headers: { accept, "content-type": "application/json" } }),
-  };
-}
+  });
 
 const tooSlow = ({ milliseconds }: Bounds) => `no complete answer within ${milliseconds / 1000} seconds`;
 
@@ -71,7 +70,9 @@ export function connectionProblem(error: unknown): string {
   return known ?? `the connection fails${/^\w{1,40}$/.test(code) ? ` (${code})` : ""}`;
 }
 
-async function bodyOf(response: Response, bounds: Bounds, signal: AbortSignal): Promise<Pick<Answer, "body" | "problem">> {
+type Content = Pick<Answer, "body" | "text" | "problem">;
+
+async function bodyOf(response: Response, bounds: Bounds, signal: AbortSignal): Promise<Content> {
   const without = async (problem: string) => {
     await response.body?.cancel().catch(() => undefined);
     return { body: undefined, problem };
@@ -83,20 +84,22 @@ async function bodyOf(response: Response, bounds: Bounds, signal: AbortSignal): 
   try {
     const text = await textOf(response, bounds.bytes);
     if (text === undefined) return { body: undefined, problem: `more than ${bounds.bytes / 1024} kB` };
-    return jsonProblem(text, status);
+    return contentOf(text, status);
   } catch {
     if (signal.aborted) return { body: undefined, problem: tooSlow(bounds) };
     return { body: undefined, problem: status === 200 ? "the connection breaks off" : `status ${status}` };
   }
 }
 
-/** The JSON object of a response, or in words why there is none. Pure. */
-export function jsonProblem(text: string, status: number): Pick<Answer, "body" | "problem"> {
+/** The text of a response with its JSON object, or in words why there is none. Pure. */
+export function contentOf(text: string, status: number): Content {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? { body: value, problem: `status ${status}` } : { body: undefined, problem: "JSON, but not an object" };
+    return isObject(value)
+      ? { text, body: value, problem: `status ${status}` }
+      : { text, body: undefined, problem: "JSON, but not an object" };
   } catch {
-    return { body: undefined, problem: status === 200 ? "something other than JSON" : `status ${status}` };
+    return { text, body: undefined, problem: status === 200 ? "something other than JSON" : `status ${status}` };
   }
 }
 
