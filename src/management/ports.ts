@@ -207,10 +207,8 @@ export interface Figure {
 export interface Figures {
   /** @param realmId undefined: all realms */
   ofRealms(span: Span, realmId?: string): Promise<readonly Figure[]>;
-  /** The sum of a user's clients. */
+  /** The sum of a user's clients. A client that registered itself is counted in its realm alone. */
   ofOwner(span: Span, userId: string): Promise<readonly Figure[]>;
-  /** Empty for a client that registered itself, which is counted in its realm alone. */
-  ofClient(span: Span, clientId: string): Promise<readonly Figure[]>;
 }
 
 export interface ManagementPorts {

@@ -82,12 +82,6 @@ const figuresRouter = router({
   get: developerProcedure
     .input(z.strictObject({ span }).prefault({}))
     .query(async ({ ctx, input }) => ({ figures: (await ctx.ports.figures.ofOwner(input.span, ctx.caller.userId)).map(figureView) })),
-
-  /** One client: of the caller, or any for an operator. @throws {Refusal} not_found */
-  ofClient: developerProcedure.input(z.strictObject({ span, id: RecordId })).query(async ({ ctx, input }) => {
-    const { clientId } = found(await ctx.ports.clients.byId(input.id, ctx.view));
-    return { figures: (await ctx.ports.figures.ofClient(input.span, clientId)).map(figureView) };
-  }),
 });
 
 /** What all clients did, in one realm or in all. */

@@ -66,12 +66,10 @@ const reading = (name: string, whose: string) =>
   );
 const OF_REALMS = reading("figures_of_realms", "client_id = '' and ($3::uuid is null or realm_id = $3::uuid)");
 const OF_OWNER = reading("figures_of_owner", `client_id = any(array(select clients.client_id from clients where owner_id = $3::uuid))`);
-const OF_CLIENT = reading("figures_of_client", "client_id = $3");
 
 const REACHES: Readonly<Record<Span, string>> = { hour: "48 hours", day: "90 days" };
 
 export const figures = (sql: Tx): Figures => ({
   ofRealms: (span, realmId) => rowsOf<Figure>(sql, OF_REALMS, [span, REACHES[span], realmId ?? null]),
   ofOwner: (span, userId) => sql.query<Figure>(OF_OWNER, [span, REACHES[span], userId]),
-  ofClient: (span, clientId) => sql.query<Figure>(OF_CLIENT, [span, REACHES[span], clientId]),
 });

@@ -24,7 +24,6 @@ const ROWS: Readonly<Record<string, Row>> = {
   "viewer.get": all,
   "viewer.client": { input: (id) => ({ id }), ...own, operator: 200 },
   "figures.get": all,
-  "figures.ofClient": { input: (id) => ({ id }), ...own, operator: 200 },
   "live.audit": all,
   "clients.list": all,
   "clients.create": { input: () => ({ name: "Made" }), ...all },

@@ -11,7 +11,6 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, act: string]>> 
   "viewer.client": ["test/rfc/management-roles.test.ts", "viewer.client.query("],
   "viewer.user": ["test/rfc/management-roles.test.ts", "viewer.user.query("],
   "figures.get": ["test/rfc/management-roles.test.ts", '"figures.get"'],
-  "figures.ofClient": ["test/rfc/management-roles.test.ts", '"figures.ofClient"'],
   "clients.consents": ["test/rfc/management-clients.test.ts", "clients.consents.query("],
   "clients.judgeRedirectUris": ["test/browser/console-stories.test.ts", "Add the redirect URI"],
   "live.audit": ["test/rfc/spec-s2.12-audit.test.ts", "/trpc/live.audit"],

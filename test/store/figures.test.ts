@@ -37,7 +37,13 @@ describe.for(databaseKinds)("figures on $name", ({ fresh }) => {
     for (const { kind, reason, count } of found) all[`${kind} ${reason}`.trim()] = (all[`${kind} ${reason}`.trim()] ?? 0) + count;
     return all;
   };
-  const ofClient = async (clientId: string, span: "hour" | "day" = "hour") => sums(await figures(database.sql).ofClient(span, clientId));
+  const ofClient = async (clientId: string, span: "hour" | "day" = "hour") =>
+    sums(
+      await runText<Figure>(database.sql, "select kind, reason, n::int as count from figures where client_id = $1 and span = $2", [
+        clientId,
+        span,
+      ]),
+    );
 
   test("each record is counted once, by hour and by day", async () => {
     const clientId = await aRegistered("developer");
