@@ -23,4 +23,20 @@ export interface Page<Item> {
   readonly total: number | null;
 }
 
+/**
+ * All items of a list, newest first, in parts that are read one after the other: no single statement takes long, however many there are.
+ * @param size items of a part that is not the last  @param part reads the items after the one with this id
+ */
+export async function allInParts<Item extends { readonly id: string }>(
+  size: number,
+  part: (after: string | null) => Promise<readonly Item[]>,
+): Promise<readonly Item[]> {
+  const all: Item[] = [];
+  for (;;) {
+    const items = await part(all.at(-1)?.id ?? null);
+    all.push(...items);
+    if (items.length < size) return all;
+  }
+}
+
 export const EMPTY_PAGE: Page<never> = { items: [], next: null, total: 0 };

@@ -1,4 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
+import type { Page, Part } from "../paging.ts";
 import type { SecretHash } from "../random.ts";
 import type { Device } from "./device.ts";
 
@@ -211,8 +212,10 @@ export interface Consent {
 export type NewConsent = Omit<Consent, "createdAt" | "updatedAt" | "lastUsedAt"> & { readonly sessionId: string };
 
 export interface Consents {
-  /** Active consents, newest first. */
+  /** All active consents, newest first. */
   ofUser(userId: string): Promise<readonly Consent[]>;
+  /** A page of them. */
+  list(userId: string, part: Part): Promise<Page<Consent>>;
   /**
    * Creates the consent of a user for a client, or adds scopes and resources to it. Does nothing when the session has ended.
    * @returns false where the consent is full: it holds as many resources as one may

@@ -23,7 +23,7 @@ export interface UserPorts extends UpstreamPorts, Pick<FrontTelemetry, "fault"> 
   readonly scopeDescriptions: ScopeDescriptions;
   readonly resources: ShownResources;
   /** The clients that a user owns: they are deleted with the account. */
-  readonly clients: Pick<ManagedClients, "ofOwner">;
+  readonly clients: Pick<ManagedClients, "list" | "ofOwner">;
   /** The wallets of users, also where no further ones can be linked. */
   readonly linkedWallets: Pick<LinkedWallets, "ofUser">;
   /** The clients among the resources that a user has allowed. */

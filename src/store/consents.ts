@@ -5,7 +5,7 @@ import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
 import type { ManagedScopes } from "../management/ports.ts";
 import type { ClientConsent, ClientConsents, ConsentCounts } from "../management/report-ports.ts";
-import { TOTAL_LIMIT } from "../paging.ts";
+import { allInParts, TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { auditEach, entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
@@ -40,10 +40,17 @@ const OF = rowsStatement(
 
 /** What users and operators see of a consent. */
 const CONSENT = without(CONSENTS.members, ["clientFingerprint", "allowed"]);
+const AT_ONCE = 1_000;
 const OF_USER = statement(
   "consents_of_user",
-  `select ${CONSENTS.select(CONSENT)} from consents where user_id = $1::uuid order by consents.id desc`,
+  `select ${CONSENTS.select(CONSENT)} from consents where user_id = $1::uuid and ($2::uuid is null or consents.id < $2::uuid)
+   order by consents.id desc limit ${AT_ONCE}`,
 );
+const LIST_OF_USER: ListDescription<"created"> = {
+  table: CONSENTS,
+  select: CONSENTS.select(CONSENT),
+  sorts: { created: { by: null, order: "desc" } },
+};
 
 const added = (column: string): string =>
   `consents.${column} || array(select word from unnest(excluded.${column}) as word where word <> all(consents.${column}))`;
@@ -89,7 +96,8 @@ const CONSENT_SQL = statements("consent", {
 });
 
 export const consents = (sql: Sql): Consents => ({
-  ofUser: (userId) => rowsOf<Consent>(sql, OF_USER, [userId]),
+  ofUser: (userId) => allInParts(AT_ONCE, (after) => rowsOf<Consent>(sql, OF_USER, [userId, after])),
+  list: (userId, part) => listPage<Consent, "created">(sql, LIST_OF_USER, { where: { userId } }, part),
   give: async (consent, audit) => {
     const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
     const [given] = await sql.query<{ isFull: boolean }>(CONSENT_SQL.give, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);

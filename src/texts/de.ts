@@ -314,6 +314,7 @@ export const de: Texts = {
     resend: "Bestätigungsmail erneut senden",
     applications: "Anwendungen mit Zugriff",
     noApplications: "Keine Anwendung hat Zugriff auf Ihr Konto.",
+    earlier: "Frühere Anwendungen",
     worksWith: "Gilt bei",
     allowedOn: "Erlaubt",
     lastUsedOn: "zuletzt genutzt",

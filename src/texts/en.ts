@@ -345,6 +345,8 @@ export const en = {
     resend: "Send the confirmation mail again",
     applications: "Applications with access",
     noApplications: "No application has access to your account.",
+    /** The link to those that were allowed before the ones shown. */
+    earlier: "Earlier applications",
     /** Before the resources that an access works with. */
     worksWith: "Works with",
     allowedOn: "Allowed",

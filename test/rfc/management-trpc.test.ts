@@ -184,13 +184,15 @@ describe("tRPC over HTTP", () => {
   test("a fault is reported once and returns server_error without details", async () => {
     const broken = await startManagement();
     await broken.ports.users.byId(aNewId());
+    const fail = async () => {
+      throw new Error("the password of the database is hunter2");
+    };
     const faulty = {
       ...broken.ports,
       clients: {
         ...broken.ports.clients,
-        ofOwner: async () => {
-          throw new Error("the password of the database is hunter2");
-        },
+        ofOwner: fail,
+        list: fail,
       },
     };
     await broken.close();

@@ -54,3 +54,23 @@ test("the data of a user include every way in, and when applications were allowe
     wallet: { issuer: "https://pid.example", linkedAt: since },
   });
 });
+
+test("a user with thousands of consents finds all of them: in pages, in their data and by the API, newest first", async ({ server }) => {
+  const { id, browser } = await server.signedInUser();
+  await runText(
+    server.database.sql,
+    `insert into consents (id, user_id, client_id, client_name, scopes, resources)
+     select (lpad(to_hex(n), 12, '0') || '70008000000000000000')::uuid, $1, 'many-' || n, 'Application ' || n, '{openid}', '{}' from generate_series(1, 2100) n`,
+    [id],
+  );
+  const all = Array.from({ length: 2_100 }, (_, n) => `Application ${2_100 - n}`);
+  const namesIn = (html: string) => [...html.matchAll(/<h3><bdi>(Application \d+)<\/bdi><\/h3>/g)].map(([, name]) => name);
+  const first = await browser.follow("/account");
+  expect(namesIn(first.html)).toEqual(all.slice(0, 50));
+  const link = /href="([^"]*\/account\?after=[^"#]+)/.exec(first.html)?.[1] ?? expect.fail("no link to further applications");
+  expect(namesIn((await browser.follow(link)).html)).toEqual(all.slice(50, 100));
+  const named = (consents: readonly { clientName: string }[]) => consents.map(({ clientName }) => clientName);
+  expect(named((await browser.json("/consents/", undefined, "GET")).body.consents)).toEqual(all);
+  expect(named((await (await browser.request("/account/data")).json()).applications)).toEqual(all);
+  expect((await browser.follow("/account?after=nothing")).status).toBe(400);
+});

@@ -1,8 +1,11 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
-import { accountToken, type Visit } from "../kit.ts";
+import { accountToken, queryMember, type Visit } from "../kit.ts";
 import { doneWords, sendAccountPage, wideLink } from "../views/cards.ts";
 import { buttonForm, day, type FailedForm, faultSummary, field, hidden, html, type Markup } from "../views/layout.ts";
 import { type Names, namesOf, scopeWords, shownHost, shownName, shownTarget } from "../views/words.ts";
+
+/** Applications that the page lists. */
+const PAGE_LIMIT = 50;
 
 /** What the page shows besides the account. */
 interface Shown extends FailedForm {
@@ -19,7 +22,7 @@ export async function showAccount(visit: Visit, user: User, shown: Shown): Promi
   const { ports, site, language } = visit;
   const { account: texts, security, words } = visit.texts;
   const { done, faults, status } = shown;
-  const consents = await ports.consents.ofUser(user.id);
+  const { items: consents, next } = await ports.consents.list(user.id, { limit: PAGE_LIMIT, cursor: queryMember(visit, "after") });
   const names = await namesOf(ports, user, consents);
   const token = accountToken(visit, user);
   const name = [user.firstName, user.lastName].filter(Boolean).join(" ");
@@ -58,6 +61,7 @@ ${
     ? html`<p class="empty">${texts.noApplications}</p>`
     : html`<ul class="applications">${consents.map((consent) => application(visit, consent, names, token))}</ul>`
 }
+${next !== null && html`<p class="small"><a href="${site.path("/account")}?after=${next}#applications">${texts.earlier}</a></p>`}
 </section>`;
   sendAccountPage(visit, { path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) }, content, status);
 }

@@ -9,6 +9,8 @@ import { faultSummary, hidden, html } from "../views/layout.ts";
 import { shownName } from "../views/words.ts";
 
 const DELETED = "deleted";
+/** Clients that the page names; more of them are an ellipsis. */
+const SHOWN_CLIENTS = 50;
 
 /** GET /account/delete says what would happen, POST /account/delete does it, both after a fresh proof. */
 export const deleteAccountPage = provedFormPage(
@@ -16,7 +18,7 @@ export const deleteAccountPage = provedFormPage(
   async (visit, { user }, { faults = [], status }) => {
     const { site, language } = visit;
     const { deleteAccount: texts, words } = visit.texts;
-    const clients = await visit.ports.clients.ofOwner(user.id);
+    const { items: clients, next } = await visit.ports.clients.list({ ownerId: user.id }, { limit: SHOWN_CLIENTS });
     // The address: after the proof the account can be another one than the user came from.
     const content = html`<section class="card" aria-labelledby="what">
 <h2 id="what">${texts.what}</h2>
@@ -24,7 +26,7 @@ export const deleteAccountPage = provedFormPage(
 ${
   clients.length > 0 &&
   html`<p>${texts.clients}</p>
-<ul class="sentences">${clients.map(({ name }) => html`<li><bdi>${shownName(language, name)}</bdi></li>`)}</ul>`
+<ul class="sentences">${clients.map(({ name }) => html`<li><bdi>${shownName(language, name)}</bdi></li>`)}${next !== null && html`<li>…</li>`}</ul>`
 }
 </section>
 <section class="card" aria-labelledby="confirm">
