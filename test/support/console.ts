@@ -71,7 +71,7 @@ export const REFUSED = refusalOf({ code: "TOO_MANY_REQUESTS", httpStatus: 429, m
 export const refusing =
   (refused: string, data: object = REFUSED.error.data) =>
   async (route: Route): Promise<void> => {
-    const response = await route.fetch();
+    const response = await route.fetch({ maxRetries: 1 }); // the server may close an idle connection at that moment
     const names = new URL(route.request().url()).pathname.replace("/trpc/", "").split(",");
     const results = [(await response.json()) as object | readonly object[]].flat();
     await route.fulfill({ status: 207, json: results.map((each, at) => (names[at] === refused ? refusalOf(data) : each)) });
