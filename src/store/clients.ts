@@ -14,7 +14,6 @@ import type {
 } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { DocumentHistory, DocumentVersion } from "../management/report-ports.ts";
-import { allInParts } from "../paging.ts";
 import { asSecretHash } from "../random.ts";
 import { auditEach, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
@@ -119,16 +118,12 @@ const LAST_USED = "coalesce(clients.last_used_at, '-infinity')";
 /** Neither used nor registered since. @param moment SQL of seconds since the epoch */
 const UNUSED = (moment: string): string => `${LAST_USED} < to_timestamp(${moment}) and clients.created_at < to_timestamp(${moment})`;
 
-/** A client can have 150 KiB of redirect URIs and scopes. */
-const AT_ONCE = 100;
-
 const BY_ID = `select ${CLIENTS.select(CLIENT)} from clients where ${IN_REACH}`;
 
 const SQL = statements("client", {
   byId: BY_ID,
   lock: `${BY_ID} for no key update`,
-  ofOwner: `select ${CLIENTS.select(CLIENT)} from clients where owner_id = $1::uuid and ($2::uuid is null or clients.id < $2::uuid)
-   order by clients.id desc limit ${AT_ONCE}`,
+  ofOwner: `select ${CLIENTS.select(CLIENT)} from clients where owner_id = $1::uuid order by clients.id desc`,
   replaceSecret: `with changed as (
      update clients set secret_hash = $3::bytea, updated_at = now()
      where ${IN_REACH} and token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post') returning *),
@@ -154,7 +149,7 @@ const LIST: ListDescription<ClientSort> = {
 };
 
 export const managedClients = (sql: Sql): ManagedClients => ({
-  ofOwner: (userId) => allInParts(AT_ONCE, (after) => rowsOf<Client>(sql, SQL.ofOwner, [userId, after])),
+  ofOwner: (userId) => rowsOf<Client>(sql, SQL.ofOwner, [userId]),
 
   list: ({ search, unusedSince, ...where }, part) => listPage(sql, LIST, { where, conditions: unused(unusedSince), search }, part),
 

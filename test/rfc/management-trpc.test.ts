@@ -184,15 +184,13 @@ describe("tRPC over HTTP", () => {
   test("a fault is reported once and returns server_error without details", async () => {
     const broken = await startManagement();
     await broken.ports.users.byId(aNewId());
-    const fail = async () => {
-      throw new Error("the password of the database is hunter2");
-    };
     const faulty = {
       ...broken.ports,
       clients: {
         ...broken.ports.clients,
-        ofOwner: fail,
-        list: fail,
+        ofOwner: async () => {
+          throw new Error("the password of the database is hunter2");
+        },
       },
     };
     await broken.close();

@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { Refusal } from "../../src/errors.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashSecret } from "../../src/random.ts";
 import { clientDirectory } from "../../src/store/clients.ts";
-import { runText } from "../support/database.ts";
-import { addUser, aNewId, DEFAULT_REALM, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
+import { addUser, aNewId, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
 
 let api: ManagementFront;
 let ada: string;
@@ -38,50 +36,6 @@ const MEMBERS = [
   "tokenEndpointAuthMethod",
   "updatedAt",
 ];
-
-describe("GET /api/clients/ of a developer with hundreds of clients", () => {
-  const MANY = 250;
-  let owner: string;
-  beforeAll(async () => {
-    owner = await addUser(api.database, "many@example.test");
-    await runText(
-      api.database.sql,
-      `insert into clients (id, client_id, realm_id, owner_id, origin, name, redirect_uris, scopes, grant_types, response_types, token_endpoint_auth_method)
-       select (lpad(to_hex(n), 12, '0') || '70008000000000000000')::uuid, 'many-' || n, $1, $2, 'developer', 'Client ' || n,
-         array(select 'https://' || m || '.example.test/' || repeat('r', 100) from generate_series(1, 50) m), '{}', '{authorization_code}', '{code}', 'none'
-       from generate_series(1, ${MANY}) n`,
-      [DEFAULT_REALM, owner],
-    );
-  });
-
-  test("returns all of them, newest first", async () => {
-    const { status, body } = await json(await api.call(owner, "GET", "/api/clients/"));
-    expect([status, Object.keys(body)]).toEqual([200, ["clients"]]);
-    expect(body.clients.map(({ clientId }: { clientId: string }) => clientId)).toEqual(
-      Array.from({ length: MANY }, (_, n) => `many-${MANY - n}`),
-    );
-    expect(Object.keys(body.clients[MANY - 1]).sort()).toEqual(MEMBERS);
-    expect((await api.call(owner, "HEAD", "/api/clients/")).status).toBe(200);
-  });
-
-  test("ends the connection when it cannot read on: half a list does not pass for all of it", async () => {
-    const { clients } = api.ports;
-    const front = await startManagement({
-      clients: {
-        ...clients,
-        list: (filter, part) => {
-          if (part.cursor !== undefined) throw new Refusal("temporarily_unavailable", "storage_unavailable");
-          return clients.list(filter, part);
-        },
-      },
-    });
-    onTestFinished(() => front.close());
-    const response = await front.call(owner, "GET", "/api/clients/");
-    expect(response.status).toBe(200);
-    await expect(response.text()).rejects.toThrow("terminated");
-    expect(front.faults).toEqual([]);
-  });
-});
 
 describe("POST /api/clients/", () => {
   test("returns 201 with exactly the members of a client and, only this once, the secret", async () => {

@@ -5,18 +5,10 @@ import { Refusal } from "../../errors.ts";
 import { ClientPatch, CreateApiKeyInput, CreateClientInput } from "../../management/inputs.ts";
 import { authenticateCaller } from "../../management/trpc.ts";
 import { GRANT_TYPES } from "../../protocol/grants.ts";
-import { apiErrorPrinter, noStore, sendJson, sendJsonList } from "../http/answers.ts";
+import { apiErrorPrinter, noStore, sendJson } from "../http/answers.ts";
 import { apiError, json, jsonRequest, lazily } from "../http/describe.ts";
 import type { ErrorPrinter, FrontContext, Handler, Method, Route } from "../http/routes.ts";
-import {
-  bodyOf,
-  contextOf,
-  type ManagementRoutesOptions,
-  type ProcedureCalls,
-  type Procedures,
-  procedureCalls,
-  thrownBy,
-} from "./context.ts";
+import { bodyOf, contextOf, type ManagementRoutesOptions, type ProcedureCalls, procedureCalls } from "./context.ts";
 
 /** Answers with and without a trailing slash, as /consents/ does. */
 const COLLECTION = ["/api/clients/", "/api/clients"] as const;
@@ -45,15 +37,7 @@ export function clientApiRoutes(options: ManagementRoutesOptions): readonly Rout
 
 function collectionRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls): readonly Route[] {
   const route = routesOf("Clients", print);
-  const list = calling(async ({ clients }, ctx) => {
-    const first = await clients.list({ limit: AT_ONCE });
-    if (first.nextCursor == null) return sendJson(ctx, { clients: first.clients });
-    sendJsonList(
-      ctx,
-      "clients",
-      pagesFrom(first, (cursor) => clients.list({ limit: AT_ONCE, cursor })),
-    );
-  });
+  const list = calling(async ({ clients }, ctx) => sendJson(ctx, await clients.list()));
   const create = calling(async ({ clients }, ctx) => sendJson(ctx, await clients.create(await body(ctx)), 201));
   return [
     route("GET", COLLECTION, list, () => ({
@@ -66,22 +50,6 @@ function collectionRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls
       responses: { "201": json("The client, with its secret.", CreatedClient()), ...notAllowed(), ...invalidBody() },
     })),
   ];
-}
-
-/** Clients that are read at once. One can have 150 KiB. */
-const AT_ONCE = 100;
-
-type ClientPage = Awaited<ReturnType<Procedures["clients"]["list"]>>;
-
-async function* pagesFrom(first: ClientPage, following: (cursor: string) => Promise<ClientPage>): AsyncGenerator<ClientPage["clients"]> {
-  try {
-    for (let page = first; ; page = await following(page.nextCursor)) {
-      yield page.clients;
-      if (page.nextCursor == null) return;
-    }
-  } catch (error) {
-    throw thrownBy(error);
-  }
 }
 
 function clientRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls, options: ManagementRoutesOptions): readonly Route[] {

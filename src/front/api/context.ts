@@ -58,7 +58,7 @@ function boundCallerOf(ctx: FrontContext, issuer: string, bearers: Bearers): Man
 }
 
 export type ProcedureCalls = ReturnType<typeof procedureCalls>;
-export type Procedures = ReturnType<typeof managementCaller>;
+type Procedures = ReturnType<typeof managementCaller>;
 
 /** Lets routes call the procedures of the typed API, which authenticate the caller and validate the input. */
 export function procedureCalls(options: ManagementRoutesOptions) {
@@ -87,7 +87,7 @@ export async function bodyOf(ctx: FrontContext, options: ManagementRoutesOptions
 }
 
 /** The error of a procedure as it is printed here: issues name members of the body, without the input that holds the body. */
-export function thrownBy(error: unknown): unknown {
+function thrownBy(error: unknown): unknown {
   if (!(error instanceof TRPCError)) return error;
   const refusal = refusalBehind(error);
   if (refusal === undefined) return error.cause ?? error;

@@ -1,9 +1,8 @@
 import { hash } from "node:crypto";
 import { STATUS_CODES } from "node:http";
-import { Readable } from "node:stream";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
-import { type ErrorPrinter, type FrontContext, type HotContext, pathText } from "./routes.ts";
+import { type ErrorPrinter, type HotContext, pathText } from "./routes.ts";
 
 /** Responses that hold credentials or depend on them must not be cached (RFC 6749 §5.1). */
 export function noStore(ctx: HotContext): void {
@@ -25,29 +24,6 @@ export function sendNothing(ctx: HotContext): void {
   ctx.status = 200;
   ctx.body = "";
   ctx.remove("Content-Type"); // Koa gives a text one
-}
-
-/**
- * Sends `{"name": […]}` part by part, so that a list of any length takes the memory of one part. A failure in its midst ends the connection:
- * half a list must not pass for all of it.
- */
-export function sendJsonList(ctx: FrontContext, name: string, parts: AsyncIterable<readonly object[]>): void {
-  noStore(ctx);
-  ctx.status = 200;
-  ctx.set("Content-Type", "application/json");
-  const body = Readable.from(listText(name, parts));
-  body.once("error", () => ctx.res.destroy());
-  ctx.body = body;
-}
-
-async function* listText(name: string, parts: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
-  let before = `{${JSON.stringify(name)}:[`;
-  for await (const items of parts)
-    if (items.length > 0) {
-      yield before + items.map((item) => JSON.stringify(item)).join(",");
-      before = ",";
-    }
-  yield before === "," ? "]}" : `${before}]}`;
 }
 
 /** Without `form-action`: browsers apply it to the redirect that follows a form, and would block the redirect to the client. */

@@ -2,7 +2,7 @@ import { type IncomingMessage, METHODS, type RequestListener, type ServerRespons
 import { Router } from "@koa/router";
 import Koa from "koa";
 import { type BodyBudget, bodyBudget } from "../../body-budget.ts";
-import { isRefusal, Refusal } from "../../errors.ts";
+import { Refusal } from "../../errors.ts";
 import { ADMISSION } from "./admission.ts";
 import { apiErrorPrinter, fixedHeaders } from "./answers.ts";
 import {
@@ -57,7 +57,7 @@ export function createApp(options: AppOptions): RequestListener {
     bodies,
   });
   const reportResponse = (error: unknown): void => {
-    if (!isOfTheConnection(error) && !isRefusal(error)) telemetry.fault({ requestId: "", route: "response", error });
+    if (!isOfTheConnection(error)) telemetry.fault({ requestId: "", route: "response", error });
   };
 
   const koa = new Koa<FrontState>();
