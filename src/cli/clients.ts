@@ -78,7 +78,8 @@ const hinting =
     action(admin, ...args).catch(async (error: unknown) => {
       const { refusalOf } = await import("@countersign/admin");
       const { operator } = args.at(-2) as Common;
-      if (operator || refusalOf(error)?.httpStatus !== 404 || (await admin.account.get.query()).role !== "operator") throw error;
+      const isOperator = async () => (await admin.account.get.query().catch(() => undefined))?.role === "operator";
+      if (operator || refusalOf(error)?.httpStatus !== 404 || !(await isOperator())) throw error;
       throw new CommandFailure(EXIT.notFound, `You own no client ${printable(String(args[0]))}. With --operator you reach all clients.`);
     });
 

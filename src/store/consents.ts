@@ -60,8 +60,8 @@ const ADDED_BY_RESOURCE = `consents.allowed || (
        select jsonb_object_agg(resource, (select jsonb_agg(distinct scope) from jsonb_array_elements_text(coalesce(consents.allowed -> resource, '[]') || added) as scope))
        from jsonb_each(excluded.allowed) as each(resource, added))`;
 
-/** Characters that what one consent allows may take as JSON: a page lists all of it, and each request of the client reads it. One request fits. */
-const MOST_ALLOWED = 65_536;
+/** Characters that what one consent allows takes as JSON from which on it is full: a page lists all of it, and each request of the client reads it. */
+const FULL = 65_536;
 
 const NEW = ["id", "userId", "clientId", "clientName", "scopes", "resources", "allowed"] as const;
 const newRow = CONSENTS.writer(NEW);
@@ -85,7 +85,7 @@ const CONSENT_SQL = statements("consent", {
      insert into consents (${CONSENTS.names(NEW)}) select ${CONSENTS.values(NEW, "present")} from present
      on conflict (user_id, client_id) do update
      set scopes = ${added("scopes")}, resources = ${added("resources")}, allowed = ${ADDED_BY_RESOURCE}, client_name = excluded.client_name, updated_at = now()
-     where consents.allowed @> excluded.allowed or length((${ADDED_BY_RESOURCE})::text) <= ${MOST_ALLOWED}
+     where consents.allowed @> excluded.allowed or length(consents.allowed::text) < ${FULL}
      returning user_id),
    logged as (${insertAudit("written join input using (user_id)")})
    select exists (select from present) and not exists (select from written) as "isFull"`,

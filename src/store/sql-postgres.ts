@@ -55,7 +55,7 @@ function setUp(url: string, pooler: PoolOptions["pooler"], session: Session) {
   if (pooler === "transaction") return { connectionString: url };
   const at = new URL(url);
   const options = [at.searchParams.get("options") ?? "", session.options].join(" ").trimStart(); // of two settings the later one counts
-  for (const name of Object.keys(SESSION)) at.searchParams.delete(name);
+  for (const name of Object.keys(SESSION)) if (name in session || session.options.includes(` ${name}=`)) at.searchParams.delete(name);
   return { connectionString: at.search === new URL(url).search ? url : at.href, ...session, options };
 }
 
@@ -161,16 +161,18 @@ export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql =>
 const READ_SESSION = statement(
   "pooler_session",
   `select current_setting('synchronous_commit') not in ('off', 'local') as durable,
-     current_setting('default_transaction_isolation') = 'read committed' as isolated,
+     current_setting('default_transaction_isolation') = 'read committed' and current_setting('extra_float_digits')::int > 0 as sound,
      (select bool_and(setting::int between 1 and 60000) from pg_settings
       where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')) as bounded`,
 );
 
 /** @throws {Error} when the connections that a pooler opens lack the settings that this process gives to its own */
 export async function assertPoolerSettings(sql: Tx): Promise<void> {
-  const [session] = await sql.query<{ durable: boolean; isolated: boolean; bounded: boolean }>(READ_SESSION, []);
-  if (session?.isolated === false)
-    throw new Error("DATABASE_POOLER: default_transaction_isolation of the role or the database has to be read committed; reset it there.");
+  const [session] = await sql.query<{ durable: boolean; sound: boolean; bounded: boolean }>(READ_SESSION, []);
+  if (session?.sound === false)
+    throw new Error(
+      "DATABASE_POOLER: default_transaction_isolation has to be read committed, and extra_float_digits 1; reset them for role and database.",
+    );
   if (session?.durable === true && session.bounded) return;
   throw new Error(
     "DATABASE_POOLER: the pooler's connections lack synchronous_commit, statement_timeout, lock_timeout or idle_in_transaction_session_timeout; set its connect_query as docs/production.md says.",

@@ -69,6 +69,7 @@ test("a user with thousands of consents finds all of them: in pages, in their da
   expect(namesIn(first.html)).toEqual(all.slice(0, 50));
   const link = /href="([^"]*\/account\?after=[^"#]+)/.exec(first.html)?.[1] ?? expect.fail("no link to further applications");
   expect(namesIn((await browser.follow(link)).html)).toEqual(all.slice(50, 100));
+  expect(namesIn((await browser.follow(`${link}&lang=de`)).html)).toEqual(all.slice(50, 100));
   const named = (consents: readonly { clientName: string }[]) => consents.map(({ clientName }) => clientName);
   expect(named((await browser.json("/consents/", undefined, "GET")).body.consents)).toEqual(all);
   expect(named((await (await browser.request("/account/data")).json()).applications)).toEqual(all);

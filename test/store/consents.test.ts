@@ -117,28 +117,31 @@ describe.for(databaseKinds)("consents on $name", ({ fresh }) => {
     expect(new Set(view?.allowed[""])).toEqual(new Set(words));
   });
 
+  const give = (resources: readonly string[], scopes: readonly string[]) =>
+    store().give(
+      { id: anId(), userId: scene.userId, clientId: scene.clientId, clientName: "A client", scopes, resources, sessionId: scene.sessionId },
+      anAudit("consent.given", { userId: scene.userId }),
+    );
+
+  test("a consent that is not full takes all that one request can ask", async () => {
+    const scopes = Array.from({ length: 200 }, (_, n) => `scope-${n}-${"x".repeat(24)}`);
+    const resources = Array.from({ length: 10 }, (_, n) => `https://${n}.example.test/mcp`);
+    expect(await give(resources, scopes)).toBe(true);
+    const view = await book().of(scene.userId, scene.clientId);
+    expect(JSON.stringify(view?.allowed).length).toBeGreaterThan(65_536);
+    expect(Object.keys(view?.allowed ?? {})).toEqual(expect.arrayContaining(resources));
+    expect(await give(["https://more.example.test/mcp"], scopes)).toBe(false);
+  });
+
   test("a consent that is full takes no further resource, and still takes what it holds", async () => {
-    const give = (resource: string) =>
-      store().give(
-        {
-          id: anId(),
-          userId: scene.userId,
-          clientId: scene.clientId,
-          clientName: "A client",
-          scopes: ["crm:read"],
-          resources: [resource],
-          sessionId: scene.sessionId,
-        },
-        anAudit("consent.given", { userId: scene.userId }),
-      );
     const place = (n: number) => `https://${n}.example.test/${"x".repeat(3_900)}`;
     let held = 0;
-    while (await give(place(held))) held += 1;
-    expect(held).toBe(16); // of 65,536 characters
+    while (await give([place(held)], ["crm:read"])) held += 1;
+    expect(held).toBe(17); // the last one goes beyond 65,536 characters
     const before = await book().of(scene.userId, scene.clientId);
     expect(before?.resources).toEqual([RESOURCE, ...Array.from({ length: held }, (_, n) => place(n))]);
-    expect(await give(place(held))).toBe(false);
-    expect(await give(place(0))).toBe(true);
+    expect(await give([place(held)], ["crm:read"])).toBe(false);
+    expect(await give([place(0)], ["crm:read"])).toBe(true);
     expect(await book().of(scene.userId, scene.clientId)).toEqual(before);
     const given = (await auditOf(database.sql, "consent.given")).filter(({ user_id }) => user_id === scene.userId);
     expect(given).toHaveLength(held + 1);

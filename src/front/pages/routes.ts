@@ -69,7 +69,7 @@ const PAGES: readonly (readonly [path: string, Methods & { readonly acts?: true 
   ["/device", devicePage, "user_code"],
   ["/device/done", { GET: deviceDonePage }],
   ["/logout", { ...signOutPage, acts: true }],
-  ["/account", { GET: accountPage }],
+  ["/account", { GET: accountPage }, "after"],
   ["/account/profile", { POST: profilePage }],
   ["/account/revoke", { POST: revokePage }],
   ["/account/resend", { POST: resendOwnPage }],
