@@ -4,11 +4,12 @@ import { createServer } from "node:net";
 
 /**
  * Ports below those that operating systems assign to any caller (IANA: 49152 up, Linux: 32768 up), in a range of its own for each worker
- * of the test run, so that no neighbour takes a free port before its owner listens.
+ * of the test run, so that no neighbour takes a free port before its owner listens. They begin above 10080, the last port that fetch and
+ * browsers refuse (Fetch §2.9, "bad port").
  */
 const WORKERS = 16;
 const RANGE = 1_200;
-const first = 10_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS) * RANGE;
+const first = 10_100 + (Number(process.env.VITEST_POOL_ID ?? 0) % WORKERS) * RANGE;
 let next = randomInt(RANGE);
 
 const isFree = async (port: number): Promise<boolean> => {
