@@ -177,7 +177,10 @@ export const mayHoldApiKey = ({ environment }: Pick<Client, "environment">): boo
 export const MAX_ACTORS = 4;
 
 /** A client as users see it when a token may go to it. The name is the client's own claim. */
-export type NamedTarget = Pick<Client, "clientId" | "name" | "isAgent"> & { readonly mayExchange: boolean };
+export type NamedTarget = Pick<Client, "clientId" | "name" | "isAgent"> & {
+  readonly mayExchange: boolean;
+  readonly hasRefreshTokens: boolean;
+};
 
 /** Whether a client could exchange a token that it receives. Pure. @see docs/protocol.md#token-exchange-rules */
 export const mayExchange = (client: Client): boolean =>

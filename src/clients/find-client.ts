@@ -46,8 +46,9 @@ export const namedTargets =
     const targets = new Map<string, NamedTarget>();
     for (const client of await Promise.all([...new Set(clientIds)].map(byClientId))) {
       if (client === undefined) continue;
-      const { clientId, name, isAgent } = client;
-      targets.set(clientId, { clientId, name, isAgent, mayExchange: mayExchange(client) });
+      const { clientId, name, isAgent, grantTypes } = client;
+      const hasRefreshTokens = grantTypes.includes("refresh_token");
+      targets.set(clientId, { clientId, name, isAgent, mayExchange: mayExchange(client), hasRefreshTokens });
     }
     return targets;
   };

@@ -162,6 +162,10 @@ describe("OIDC Core §11 offline_access", () => {
     const page = await browser.follow(server.authorizeUrl(server.clients.oneShot, asks));
     expect(page.html).toContain('name="decision"');
     expect(page.html).not.toContain("Keep access while you are away");
+    await browser.submit(page, { decision: "approve" });
+    const account = await browser.follow("/account");
+    expect(account.html).toContain("Know who you are");
+    expect(account.html).not.toContain("Keep access while you are away");
   });
 
   test("does not decide about refresh tokens: the grants of the client do", async ({ server }) => {

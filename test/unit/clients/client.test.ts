@@ -39,6 +39,6 @@ test("names the clients among client_ids, with one look-up each", async () => {
     return clientId === "a" ? aClient({ ...agent, clientId, name: "Agent A" }) : undefined;
   };
   const found = await namedTargets({ byClientId })(["a", "https://crm.example", "a"]);
-  expect([...found.values()]).toEqual([{ clientId: "a", name: "Agent A", isAgent: true, mayExchange: true }]);
+  expect([...found.values()]).toEqual([{ clientId: "a", name: "Agent A", isAgent: true, mayExchange: true, hasRefreshTokens: false }]);
   expect(lookedUp).toEqual(["a", "https://crm.example"]);
 });

@@ -1,8 +1,9 @@
 import type { Consent, User } from "../../../accounts/ports.ts";
+import type { NamedTarget } from "../../../clients/client.ts";
 import { accountToken, queryMember, type Visit } from "../kit.ts";
 import { doneWords, sendAccountPage, wideLink } from "../views/cards.ts";
 import { buttonForm, day, type FailedForm, faultSummary, field, hidden, html, type Markup } from "../views/layout.ts";
-import { type Names, namesOf, scopeWords, shownHost, shownName, shownTarget } from "../views/words.ts";
+import { effectiveScopes, type Names, namesOf, scopeWords, shownHost, shownName, shownTarget } from "../views/words.ts";
 
 /** Applications that the page lists. */
 const PAGE_LIMIT = 50;
@@ -23,7 +24,9 @@ export async function showAccount(visit: Visit, user: User, shown: Shown): Promi
   const { account: texts, security, words } = visit.texts;
   const { done, faults, status } = shown;
   const { items: consents, next } = await ports.consents.list(user.id, { limit: PAGE_LIMIT, cursor: queryMember(visit, "after") });
-  const names = await namesOf(ports, user, consents);
+  const targets = ports.namedTargets(consents.flatMap(({ clientId, resources }) => [clientId, ...resources]));
+  const names = await namesOf(ports, user, consents, targets);
+  const known = { ...names, clients: await targets };
   const token = accountToken(visit, user);
   const name = [user.firstName, user.lastName].filter(Boolean).join(" ");
   const tag = user.emailVerified
@@ -59,7 +62,7 @@ ${nameForm(visit, user, token, shown)}
 ${
   consents.length === 0
     ? html`<p class="empty">${texts.noApplications}</p>`
-    : html`<ul class="applications">${consents.map((consent) => application(visit, consent, names, token))}</ul>`
+    : html`<ul class="applications">${consents.map((consent) => application(visit, consent, known, token))}</ul>`
 }
 ${next !== null && html`<p class="small"><a href="${site.path("/account")}?after=${next}#applications">${texts.earlier}</a></p>`}
 </section>`;
@@ -87,11 +90,15 @@ ${input("lastName", "family-name")}
 </form>`;
 }
 
-function application(visit: Visit, consent: Consent, { targets, described }: Names, token: string): Markup {
+/** The `clients` are those that are registered. */
+type Known = Names & { readonly clients: ReadonlyMap<string, Pick<NamedTarget, "hasRefreshTokens">> };
+
+function application(visit: Visit, consent: Consent, { targets, described, clients }: Known, token: string): Markup {
   const { site, language } = visit;
   const { account: texts } = visit.texts;
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt, resources } = consent;
+  const scopes = effectiveScopes(consent.scopes, clients.get(consent.clientId)?.hasRefreshTokens);
   const places = resources.map(
     (resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`,
   );
@@ -99,7 +106,7 @@ function application(visit: Visit, consent: Consent, { targets, described }: Nam
 <div class="application">
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
-<p class="application-scopes">${consent.scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
+<p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
 ${places.length > 0 && html`<p class="small">${texts.worksWith} ${places}</p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>

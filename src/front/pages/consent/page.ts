@@ -9,17 +9,13 @@ import { openPushed } from "../../oauth/client-requests.ts";
 import { type Answer, answerRequest, decisionSecret, NOTHING_ASKED, type OpenRequest, openRequest } from "../../oauth/pending-request.ts";
 import { browserToken, type FormHandlers, formFor, queryMember, SET_UP, signedInTo, type Visit, validRequest } from "../kit.ts";
 import { sendPage } from "../views/layout.ts";
-import { namesOf, shownClient } from "../views/words.ts";
+import { effectiveScopes, namesOf, shownClient } from "../views/words.ts";
 import { consentView } from "./view.ts";
 
 /** The member of the query that asks the user in any case: another one has signed in since, or the request means more, than was decided on. */
 export const ASK = "ask";
 
 const purpose = (requestId: string) => `consent ${requestId}`;
-
-/** The scopes to show: without refresh tokens `offline_access` has no effect. */
-const effectiveScopes = (scopes: readonly string[], lifetimes: Authorization["lifetimes"]): readonly string[] =>
-  lifetimes !== undefined && lifetimes.refreshToken === undefined ? scopes.filter((scope) => scope !== "offline_access") : scopes;
 
 /**
  * A digest of what was shown and to whom: an approval counts for exactly that, should the request mean more by the time it arrives, or another
@@ -86,6 +82,7 @@ async function show(visit: Visit, pending: PendingDecision): Promise<void> {
   const { authorization, request, signedIn, open } = pending;
   const { requestId } = open;
   const { scopes, newScopes, resources, newResources, lifetimes } = authorization;
+  const hasRefreshTokens = lifetimes && lifetimes.refreshToken !== undefined;
   const clients = new Map(authorization.resourceClients.map(({ clientId, name, agent }) => [clientId, { name, isAgent: agent }]));
   const page = {
     token: browserToken(visit, purpose(requestId)),
@@ -93,8 +90,8 @@ async function show(visit: Visit, pending: PendingDecision): Promise<void> {
     offer: offerOf(authorization, signedIn.user.id),
     email: signedIn.user.email,
     client: shownClient(language, authorization, request.redirectUri ?? ""),
-    scopes: effectiveScopes(scopes, lifetimes),
-    newScopes: effectiveScopes(newScopes, lifetimes),
+    scopes: effectiveScopes(scopes, hasRefreshTokens),
+    newScopes: effectiveScopes(newScopes, hasRefreshTokens),
     resources,
     newResources,
     ...(await namesOf(ports, signedIn.user, [authorization], clients)),

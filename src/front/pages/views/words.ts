@@ -134,6 +134,10 @@ function wordingFor(language: Language, wording: Wording): { readonly text: stri
   return undefined;
 }
 
+/** The scopes to show: without refresh tokens `offline_access` has no effect. @param hasRefreshTokens undefined where that is not known. Pure. */
+export const effectiveScopes = (scopes: readonly string[], hasRefreshTokens: boolean | undefined): readonly string[] =>
+  hasRefreshTokens === false ? scopes.filter((scope) => scope !== "offline_access") : scopes;
+
 /** How the operators describe scopes, by name. */
 export type Described = ReadonlyMap<string, ScopeDescription>;
 
