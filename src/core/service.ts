@@ -64,6 +64,7 @@ const coreOf = (ports: CorePorts): Core => ({
 /** @throws {Refusal} temporarily_unavailable while the time is uncertain, or after the call's deadline */
 async function issuing(whole: Core, context: CallContext): Promise<Core> {
   await whole.clocks?.assertTrue();
+  await whole.keys.settled();
   return inTime(whole, context);
 }
 
@@ -148,6 +149,7 @@ async function explain({ subject, address }: ExplainRequest, core: Core) {
 /** Authenticates the caller, then introspects every token in order. @throws {Refusal} invalid_client */
 async function answerIntrospection({ client: credential, tokens, signed }: IntrospectRequest, core: Core) {
   const presented = presentedCredential(credential);
+  if (signed) await core.keys.settled();
   const prefetched = prefetchStates(tokens, core);
   const client = core.clients.byClientId(presented.clientId);
   const attempt = { presented, address: credential?.address ?? "", client, methodRule: anySecretMethod };

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { type Client, demandsEdDsa } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { shared } from "../../load-once.ts";
@@ -29,6 +30,9 @@ const NOTICE = 300;
 
 /** Seconds for which a core signs after it last marked its keys as in use: less than those in which they cannot be withdrawn (store/key-register.ts). */
 const MARKED_FOR = 75;
+
+/** Milliseconds for which a request waits until its key is marked again: an answer of the register takes few. */
+const PATIENCE = 1_000;
 
 /** The key that signs ID tokens and logout tokens for a client. @throws {Refusal} temporarily_unavailable */
 export function idTokenKey(keys: Pick<Keys, "signing">, client: Pick<Client, "securityProfile">): SigningKey {
@@ -96,6 +100,18 @@ function withdrawnFault({ accessToken, rsa }: KeyRing, served: ReadonlyMap<strin
   return new Error(`JWT_${kind}PRIVATE_KEY: a key that has to sign was withdrawn (\`countersign keys list\`); configure another one.`);
 }
 
+/** @param seconds until a key may sign; infinite where it was withdrawn */
+function notSigning(seconds: number): Refusal {
+  if (!Number.isFinite(seconds)) {
+    const description = "The signing key was withdrawn: another one has to be configured.";
+    return new Refusal("temporarily_unavailable", "signing_key_withdrawn", { description, retryAfter: NOTICE });
+  }
+  return new Refusal("temporarily_unavailable", "signing_key_not_published_long_enough", {
+    description: `The signing key is new: it signs when it has been published for ${NOTICE} seconds.`,
+    retryAfter: seconds,
+  });
+}
+
 /**
  * Publishes the keys of this core beside those of other cores.
  * @param clock seconds; it counts on while the process stands still
@@ -134,28 +150,27 @@ export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () 
     }
     [judgement, markedAt] = [next, began];
   });
+  const isMarked = (): boolean => clock() - markedAt <= MARKED_FOR;
   await refresh();
   if (judgement.kind === "waits" && !Number.isFinite(judgement.seconds)) throw withdrawnFault(ring, verifying);
 
   return {
+    /** Waits a while for the register where the keys may have been withdrawn since they were marked, as after the process stood still. */
+    async settled(): Promise<void> {
+      if (judgement.kind === "waits" || isMarked()) return;
+      await Promise.race([refresh(), setTimeout(PATIENCE, undefined, { ref: false })]).catch(() => undefined); // reported by the regular ones
+    },
     /** Called before anything is consumed. @throws {Refusal} temporarily_unavailable while no key has been published for long enough */
     signing(): SigningKeys {
       if (judgement.kind === "signs") {
-        if (clock() - markedAt <= MARKED_FOR) return judgement.keys;
+        if (isMarked()) return judgement.keys;
         refresh().catch(() => undefined); // reported by the regular ones
         throw new Refusal("temporarily_unavailable", "signing_key_perhaps_withdrawn", { retryAfter: 1 });
       }
-      if (!Number.isFinite(judgement.seconds)) {
-        const description = "The signing key was withdrawn: another one has to be configured.";
-        throw new Refusal("temporarily_unavailable", "signing_key_withdrawn", { description, retryAfter: NOTICE });
-      }
-      throw new Refusal("temporarily_unavailable", "signing_key_not_published_long_enough", {
-        description: `The signing key is new: it signs when it has been published for ${NOTICE} seconds.`,
-        retryAfter: judgement.seconds,
-      });
+      throw notSigning(judgement.seconds);
     },
     /** The same without a refusal: undefined while no key may sign. */
-    current: (): SigningKeys | undefined => (judgement.kind === "signs" && clock() - markedAt <= MARKED_FOR ? judgement.keys : undefined),
+    current: (): SigningKeys | undefined => (judgement.kind === "signs" && isMarked() ? judgement.keys : undefined),
     /** Every key whose private half this core has, whether it may sign or not. */
     own,
     /** The second key of access tokens, whether it may sign yet or not; undefined while hybrid signing is off. */

@@ -134,6 +134,33 @@ test("a key that was not marked as in use for 75 s does not sign until it is: it
   await expect.poll(reason).toBe("signing_key_withdrawn");
 });
 
+test("a request waits for the register once a key may have been withdrawn, and then the key signs or does not", async () => {
+  let now = 1_000;
+  let register: readonly ServedKey[] = served([old, 5_000]);
+  const keys = await openKeys({ accessToken: [old] }, { publish: async () => register }, () => now);
+  now += 600;
+  await keys.settled();
+  expect(keys.signing().accessToken).toBe(old);
+  now += 600;
+  register = [{ jwk: old.jwk, age: 5_000, withdrawn: true }];
+  await keys.settled();
+  expect(() => keys.signing()).toThrow(expect.objectContaining({ reason: "signing_key_withdrawn" }));
+});
+
+test.for([
+  ["does not answer", () => new Promise<never>(() => {})],
+  ["fails", () => Promise.reject(new Error("the database is away"))],
+] as const)("a request waits no longer than a moment for a register that %s, and the key does not sign", async ([, publish]) => {
+  let now = 1_000;
+  let isAway = false;
+  const register = { publish: async () => (isAway ? publish() : served([old, 5_000])) };
+  const keys = await openKeys({ accessToken: [old] }, register, () => now);
+  now += 600;
+  isAway = true;
+  await keys.settled();
+  expect(() => keys.signing()).toThrow(expect.objectContaining({ reason: "signing_key_perhaps_withdrawn" }));
+});
+
 test.for([
   ["does not end", () => new Promise<never>(() => {})],
   ["fails", () => Promise.reject(new Error("the database is away"))],

@@ -303,6 +303,15 @@ describe("refresh_token", () => {
     expect(second.answer).toMatchObject({ refreshToken: successor });
   });
 
+  test("the first request after the process stood still waits until its key is marked again", async () => {
+    let now = 0;
+    const key = signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString());
+    const keys = await openKeys({ accessToken: [key] }, { publish: async () => [] }, () => now);
+    now += 600;
+    const { token } = await request(refreshToken(), { family: aFamily(), ports: () => ({ keys }) });
+    expect(token).toHaveProperty("jti");
+  });
+
   test("returns the same successor to a repeated request within the grace period, without another rotation", async () => {
     const grace = ({ lifetimes }: CorePorts) => ({ lifetimes: { ...lifetimes, refreshReuseGrace: 10 } });
     const first = await request(refreshToken(), { family: aFamily(), ports: grace });
