@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -54,6 +57,53 @@ function atTerminal(decision: "approve" | "deny" = "approve", serverUrl = server
   });
   return { ...rest, terminal, opened, run: (...words: string[]) => run([registerTokenCommand], ["token", ...words]) };
 }
+
+/** Another authorization server on this machine, which also has what `members` adds to its metadata, and answers by path. */
+async function anotherServer(members: (issuer: string) => object, answers: Readonly<Record<string, object>>): Promise<string> {
+  const other = createServer((request, response) => {
+    const metadata = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, ...members(issuer) };
+    const answer = request.url?.startsWith("/.well-known/") ? metadata : answers[request.url ?? ""];
+    response.writeHead(answer === undefined ? 404 : 200, { "content-type": "application/json" }).end(JSON.stringify(answer ?? {}));
+  }).listen(0, "127.0.0.1");
+  onTestFinished(() => void other.close());
+  await once(other, "listening");
+  const issuer = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+  return issuer;
+}
+
+describe("countersign token at a server that means harm", () => {
+  test.for(["file:///etc/passwd", "javascript:alert(1)", "ms-msdt:/id"])("hands the system no address like %s", async (address) => {
+    const pushing = (issuer: string) => ({
+      authorization_endpoint: address,
+      pushed_authorization_request_endpoint: `${issuer}/par`,
+      require_pushed_authorization_requests: true,
+    });
+    const url = await anotherServer(pushing, { "/par": { request_uri: "urn:ietf:params:oauth:request_uri:x" } });
+    const { run, terminal } = atTerminal("approve", url);
+    const opened: string[] = [];
+    Object.assign(terminal, {
+      open(opening: string) {
+        opened.push(opening);
+        throw new Error("the command waits for the browser");
+      },
+    });
+    const said = await run("--client", "own-tool");
+    expect([opened, said.code, said.err]).toEqual([[], 5, expect.stringContaining("There is no authorization server at")]);
+  });
+
+  test("prints no token with control characters, which would reach the terminal", async () => {
+    const url = await anotherServer(() => ({}), { "/token": { access_token: "t\u001b]0;planted\u0007", token_type: "Bearer" } });
+    const { run, terminal } = atTerminal("approve", url);
+    Object.assign(terminal, {
+      open(opening: string) {
+        const { redirect_uri, state } = Object.fromEntries(new URL(opening).searchParams);
+        void fetch(`${redirect_uri}?code=c&state=${state}`);
+      },
+    });
+    const said = await run("--client", "own-tool");
+    expect([said.out, said.code]).toEqual(["", 5]);
+  });
+});
 
 describe("countersign token", () => {
   test("prints only the access token on standard output", async () => {

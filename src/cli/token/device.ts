@@ -4,12 +4,12 @@ import { DEVICE_CODE } from "../../protocol/grants.ts";
 import { CommandFailure, EXIT } from "../failure.ts";
 import { printable } from "../table.ts";
 import { ifAway, type Terminal } from "../terminal.ts";
-import { failureOf, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens } from "./server.ts";
+import { failureOf, postForm, postForTokens, requestMembers, type TokenRequest, type Tokens, WebAddress } from "./server.ts";
 
 const Started = z.object({
   device_code: z.string(),
   user_code: z.string(),
-  verification_uri: z.url(),
+  verification_uri: WebAddress,
   verification_uri_complete: z.url().optional(),
   expires_in: z.number(),
   interval: z.number().default(5),

@@ -10,13 +10,16 @@ import { readKept, replaceFile, withSessionLock } from "../kept-sessions.ts";
 import { printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 
+/** An address that may be handed to the system's browser: with another scheme it would open a file, or start a program. */
+export const WebAddress = z.url({ protocol: /^https?$/ });
+
 const Metadata = z.object({
   issuer: z.string(),
-  authorization_endpoint: z.url(),
-  token_endpoint: z.url(),
-  registration_endpoint: z.url().optional(),
-  device_authorization_endpoint: z.url().optional(),
-  pushed_authorization_request_endpoint: z.url().optional(),
+  authorization_endpoint: WebAddress,
+  token_endpoint: WebAddress,
+  registration_endpoint: WebAddress.optional(),
+  device_authorization_endpoint: WebAddress.optional(),
+  pushed_authorization_request_endpoint: WebAddress.optional(),
   require_pushed_authorization_requests: z.boolean().optional(),
 });
 /** The members of an authorization server's metadata that commands read (RFC 8414 §2). */
@@ -29,7 +32,8 @@ export interface TokenRequest {
   readonly resources: readonly string[];
 }
 
-const Tokens = z.looseObject({ access_token: z.string() });
+/** A token is printed as it is, so it must be what one may consist of (RFC 6749 appendix A.12). */
+const Tokens = z.looseObject({ access_token: z.string().regex(/^[\x20-\x7e]+$/) });
 export type Tokens = z.infer<typeof Tokens>;
 
 const OAuthError = z.object({ error: z.string(), error_description: z.string().optional() });
