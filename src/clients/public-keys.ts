@@ -37,6 +37,9 @@ export const isAssertionAlgorithm = (alg: unknown): alg is AssertionAlgorithm =>
 /** `Ed25519` and `EdDSA` name the same algorithm here (RFC 9864). */
 export const isEd25519 = (alg: unknown): boolean => alg === "EdDSA" || alg === "Ed25519";
 
+/** jose treats both names as two algorithms; without `alg` the curve decides, and both fit. */
+export const withoutAlias = ({ alg, ...key }: PublishedKey): PublishedKey => (isEd25519(alg) ? key : { alg, ...key });
+
 /** Key type and curve of each elliptic-curve algorithm; all others are RSA (RFC 7518 §3.1, RFC 8037 §3.1). */
 const CURVES: { readonly [Alg in AssertionAlgorithm]?: readonly [kty: string, crv: string] } = {
   EdDSA: ["OKP", "Ed25519"],

@@ -2,7 +2,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVeri
 import * as client from "openid-client";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
-import type { PublishedKey, RemoteKeys } from "../clients/public-keys.ts";
+import { type PublishedKey, type RemoteKeys, withoutAlias } from "../clients/public-keys.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import type { Connection } from "./connection.ts";
@@ -164,6 +164,27 @@ export function logoutOf({ jti, sub, sid, events, nonce }: JWTPayload): Upstream
   return { jti: id, subject, sid: session, remember: MAX_AGE + TOLERANCE };
 }
 
+/** A key that cannot be imported is a DOMException of Web Crypto, or a TypeError of jose. */
+const isImportFailure = (error: unknown): boolean => error instanceof DOMException || error instanceof TypeError;
+
+/** Verifies by the keys of an issuer, which are fetched again where none of them made the signature: a new one can have the `kid` of another. */
+async function verifiedByKeys<Verified>(
+  issuer: string,
+  keys: RemoteKeys,
+  verify: (published: readonly PublishedKey[]) => Promise<Verified>,
+): Promise<Verified> {
+  const known = await keys.current(issuer);
+  return verify(known).catch(async (error: unknown) => {
+    const isUnknown = error instanceof errors.JWKSNoMatchingKey;
+    if (!isUnknown && !isImportFailure(error) && !(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+    const renewed = await keys.refreshed(issuer).catch((failure: unknown) => {
+      throw isUnknown ? failure : error;
+    });
+    if (renewed === known) throw error;
+    return verify(renewed);
+  });
+}
+
 /** Verifies a logout token of a provider. @throws {Refusal} invalid_request, temporarily_unavailable without the provider's keys */
 async function readLogoutToken(
   token: string,
@@ -171,7 +192,7 @@ async function readLogoutToken(
   { keys, clock }: { readonly keys: RemoteKeys; readonly clock: Clock },
 ): Promise<UpstreamLogout> {
   const verify = async (published: readonly PublishedKey[]) => {
-    const set = createLocalJWKSet({ keys: [...published] } as unknown as JSONWebKeySet);
+    const set = createLocalJWKSet({ keys: published.map(withoutAlias) } as unknown as JSONWebKeySet);
     const { payload } = await jwtVerify(token, set, {
       ...{ issuer, audience: clientId, algorithms: [...CLIENT_ASSERTION_ALGORITHMS], maxTokenAge: MAX_AGE, clockTolerance: TOLERANCE },
       requiredClaims: ["iat", "exp", "jti"],
@@ -180,14 +201,11 @@ async function readLogoutToken(
     return logoutOf(payload);
   };
   try {
-    return await verify(await keys.current(issuer)).catch(async (error: unknown) => {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      return verify(await keys.refreshed(issuer));
-    });
+    return await verifiedByKeys(issuer, keys, verify);
   } catch (error) {
     if (error instanceof FetchFailure)
       throw new Refusal("temporarily_unavailable", "upstream_unreachable", { retryAfter: 5, cause: error });
-    if (error instanceof errors.JOSEError || error instanceof TypeError) return refuse("logout_token_invalid", error);
+    if (error instanceof errors.JOSEError || isImportFailure(error)) return refuse("logout_token_invalid", error);
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { createRemoteJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { adminAs } from "../support/admin.ts";
-import { jws } from "../support/assertions.ts";
+import { jws, keyFor } from "../support/assertions.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { claimsOf } from "../support/flow.ts";
@@ -154,7 +154,7 @@ describe("a logout at a provider", () => {
   const logoutToken = (claims: object, by = upstream.key) => {
     const now = Math.floor(Date.now() / 1000);
     const honest = { iss: upstream.url, aud: "us", iat: now, exp: now + 120, jti: `jti-${++count}`, events: EVENTS };
-    return jws({ ...honest, ...claims }, by, { typ: "logout+jwt", kid: "upstream-key" });
+    return jws({ ...honest, ...claims }, by, { typ: "logout+jwt", kid: by.jwk.kid });
   };
   const send = (token: string) => server.form("/signin/acme/logout", { logout_token: token });
   async function arrived(subject: string, sid: string) {
@@ -205,5 +205,16 @@ describe("a logout at a provider", () => {
   test("is refused by rubbish, and at an unknown connection", async () => {
     expect((await send("rubbish")).status).toBe(400);
     expect((await server.form("/signin/none/logout", { logout_token: "x" })).status).toBe(404);
+  });
+
+  test("is known by a key that has replaced another one under its key id, and by one of either name of Ed25519", async () => {
+    expect((await send(logoutToken({ sub: "dora" }))).status).toBe(200);
+    const [successor, edwards, broken] = [keyFor("ES256", "upstream-key"), keyFor("EdDSA", "edwards"), keyFor("ES256", "broken")];
+    upstream.keys = [successor.jwk, { ...edwards.jwk, alg: "Ed25519" }, { ...broken.jwk, x: broken.jwk.y }];
+    expect((await send(logoutToken({ sub: "dora" }, successor))).status).toBe(200);
+    expect((await send(logoutToken({ sub: "dora" }, edwards))).status).toBe(200);
+    expect((await send(logoutToken({ sub: "dora" }))).status).toBe(400);
+    // A key of the provider that is none is no fault of this server.
+    expect([(await send(logoutToken({ sub: "dora" }, broken))).status, server.faults()]).toEqual([400, []]);
   });
 });

@@ -36,6 +36,8 @@ const challengeOf = (verifier: string): string => createHash("sha256").update(ve
 /** An OpenID Connect provider on this machine, which lies where a test says so. Its client is `us` with the secret `upstream-secret`. */
 export async function startUpstream() {
   const key = keyFor("ES256", "upstream-key");
+  /** The keys that it publishes. */
+  const provider: { keys: readonly object[] } = { keys: [key.jwk] };
   const codes = new Map<string, Pending>();
   const tokens = new Map<string, Pending>();
   let url = "";
@@ -85,7 +87,7 @@ export async function startUpstream() {
 
   const server = createServer((request, response) => {
     if (request.url === "/.well-known/openid-configuration") send(response, metadata());
-    else if (request.url === "/keys") send(response, { keys: [key.jwk] });
+    else if (request.url === "/keys") send(response, { keys: provider.keys });
     else if (request.url === "/token") void token(request, response);
     else if (request.url === "/userinfo") {
       const pending = tokens.get(request.headers.authorization?.slice("Bearer ".length) ?? "");
@@ -95,7 +97,7 @@ export async function startUpstream() {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   url = `http://localhost:${(server.address() as AddressInfo).port}`;
 
-  return {
+  return Object.assign(provider, {
     url,
     key,
     /** The user signs in at the provider. @param location where the browser was sent  @returns the path to which it comes back */
@@ -113,7 +115,7 @@ export async function startUpstream() {
         server.closeAllConnections();
         server.close(() => resolve());
       }),
-  };
+  });
 }
 
 export type Upstream = Awaited<ReturnType<typeof startUpstream>>;

@@ -1,7 +1,7 @@
 import { constants, KeyObject, verify } from "node:crypto";
 import type { CryptoKey, LocalJWKSet } from "jose";
 import { FetchFailure, unfetched } from "../../clients/guarded-fetch.ts";
-import { isEd25519, type PublishedKey, type RemoteKeys, strengthFault } from "../../clients/public-keys.ts";
+import { isEd25519, type PublishedKey, type RemoteKeys, strengthFault, withoutAlias } from "../../clients/public-keys.ts";
 import type { KeySource } from "../../clients/remote-keys.ts";
 import { Refusal, type RefusalCode } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
@@ -13,9 +13,6 @@ const loadJose = loadOnce(() => import("jose"));
 export type SignatureVerdict = "valid" | "key_unknown" | "key_ambiguous" | "signature_wrong";
 
 const keySets = new WeakMap<readonly PublishedKey[], LocalJWKSet>();
-
-/** jose treats `EdDSA` and `Ed25519` as two algorithms; without `alg` the curve decides, and both fit. */
-const withoutAlias = ({ alg, ...key }: PublishedKey): PublishedKey => (isEd25519(alg) ? key : { alg, ...key });
 
 async function keySetOf(keys: readonly PublishedKey[]): Promise<LocalJWKSet> {
   const { createLocalJWKSet } = await loadJose();
