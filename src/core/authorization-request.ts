@@ -3,7 +3,7 @@ import { assertDocumentUrl, resolveClient } from "../clients/find-client.ts";
 import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { isAbsoluteUri, MAX_RESOURCES } from "../protocol/access.ts";
+import { isAbsoluteUri, MAX_RESOURCES, parsedSpelling } from "../protocol/access.ts";
 import { knownAcrValues } from "../protocol/authentication-context.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
 import { detailsRefused } from "../protocol/grants.ts";
@@ -144,10 +144,10 @@ function hintedSubject(idTokenHint: string, core: Core): string {
 
 type AccessParameters = Pick<AuthorizationRequest, "scope" | "resource">;
 
-/** The requested resources with the terms of their records. */
+/** The requested resources with the terms of their records, and of those that parsers would find under another spelling. */
 export async function requestedTarget({ resource }: Pick<AccessParameters, "resource">, client: Client, core: Core): Promise<Target> {
   const named = resource.slice(0, MAX_RESOURCES);
-  const uris = named.filter(isAbsoluteUri);
+  const uris = [...new Set(named.filter(isAbsoluteUri).flatMap((uri) => [uri, parsedSpelling(uri)]))];
   return { resources: named, terms: uris.length === 0 ? [] : await core.resources.of(client.realmId, uris) };
 }
 

@@ -33,6 +33,12 @@ const WITHOUT_PATH = /^https?:\/\/[^/\\?#]+$/i;
 export const sameResource = (one: string, other: string): boolean =>
   one === other || (other === `${one}/` && WITHOUT_PATH.test(one)) || (one === `${other}/` && WITHOUT_PATH.test(other));
 
+/** A web URI as URI parsers write it: scheme and host in lower case, without the default port. Any other text, and one that differs in the root path alone, as it is. */
+export function parsedSpelling(text: string): string {
+  const parsed = isAbsoluteUri(text) && /^https?:/i.test(text) ? new URL(text).href : text;
+  return sameResource(parsed, text) ? text : parsed;
+}
+
 const WEB: ReadonlySet<string> = new Set(["https:", "http:"]);
 /** Schemes of programs and documents, which tokens cannot be for. */
 const CONTENT: ReadonlySet<string> = new Set(["javascript:", "vbscript:", "data:", "blob:"]);

@@ -85,6 +85,19 @@ describe("docs/protocol.md#resource-records", () => {
     await operator.resources.update.mutate({ resource: NOTES, enabled: true });
   });
 
+  test("another spelling of a resource with a record is invalid_target: servers that compare parsed URIs would take its token", async ({
+    server,
+  }) => {
+    const { browser } = await server.signedInUser();
+    await operator.resources.update.mutate({ resource: NOTES, enabled: false });
+    for (const resource of ["https://NOTES.example.test/mcp", "https://notes.example.test:443/mcp", "https://notes.example.test/./mcp"])
+      expect((await server.authorize(client, browser, { resource, scope: "openid" })).get("error"), resource).toBe("invalid_target");
+    await operator.resources.update.mutate({ resource: NOTES, enabled: true });
+    expect((await server.authorize(client, browser, { resource: "HTTPS://notes.example.test/mcp", scope: "openid" })).get("error")).toBe(
+      "invalid_target",
+    );
+  });
+
   test("the consent page shows the name of the resource and the scope titles of the record", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const fields = new URLSearchParams({

@@ -1,6 +1,6 @@
 import { AGENT_MODES, audienceOf, type Client, isOwnProgram, MANAGE_CLIENTS, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
-import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parseScope, sameResource } from "../../protocol/access.ts";
+import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parsedSpelling, parseScope, sameResource } from "../../protocol/access.ts";
 import { isAsStrong, PASSWORD_ACR } from "../../protocol/authentication-context.ts";
 import { clientKind, demandOf, disabledAmong, isResourceScope, type ResourceTerms, termsOf } from "../../resources/resource.ts";
 import type { RuleHead } from "./rule.ts";
@@ -158,6 +158,7 @@ const DESCRIPTIONS = {
   resource_outside_audience: "A resource lies outside of the client's audience.",
   resource_outside_subject: "A resource or audience lies outside of the audience of the subject_token.",
   resource_disabled: "A resource is disabled here.",
+  resource_misspelled: "A resource is spelled otherwise here: with its host in lower case, without default port and dot segments.",
   resource_unknown: "A resource is not known here; an operator can add it.",
   audience_absent: "None of the clients and resources that the token would be for exists and is enabled.",
 } as const;
@@ -182,6 +183,7 @@ const NO_RECORDS = { terms: [], requireKnown: false } as const;
 /**
  * The resources of an authorization request: absolute URIs, or client_ids of existing clients, to which a token can be delegated. This
  * service is named by its issuer, however the request spells it.
+ * @param terms those of the resources, as the request and as parsers spell them
  * @param requireKnown REQUIRE_KNOWN_RESOURCES: a URI must have a record
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, docs/protocol.md#resources
@@ -200,7 +202,10 @@ export async function requestableResources(
     const isUri = resource !== issuer && isResourceUri(resource);
     const isAllowed = resource === issuer ? service !== "never" : service !== "only" && (isUri || (await isClient(resource)));
     if (!isAllowed) refuse("resource_not_allowed");
-    if (requireKnown && isUri && termsOf(resource, terms) === undefined && !(await isClient(resource))) refuse("resource_unknown");
+    if (!isUri || termsOf(resource, terms) !== undefined) continue;
+    // Resource servers that compare parsed URIs would take the token, and what the record says would not have counted.
+    if (termsOf(parsedSpelling(resource), terms) !== undefined) refuse("resource_misspelled");
+    if (requireKnown && !(await isClient(resource))) refuse("resource_unknown");
   }
   return requested;
 }

@@ -108,6 +108,14 @@ test("a disabled resource is refused, and with REQUIRE_KNOWN_RESOURCES an unknow
   await expect(ask("agent", true)).resolves.toEqual(["agent"]);
   await expect(ask(MAIL, true)).rejects.toMatchObject({ code: "invalid_target", reason: "resource_unknown" });
   await expect(ask(NOTES, false, [{ ...notes, enabled: false }])).rejects.toMatchObject({ reason: "resource_disabled" });
+  for (const spelled of [
+    NOTES.replace("notes.", "NOTES."),
+    NOTES.replace("https", "HTTPS"),
+    NOTES.replace("/mcp", ":443/mcp"),
+    NOTES.replace("/mcp", "/x/../mcp"),
+  ])
+    await expect(ask(spelled, false)).rejects.toMatchObject({ code: "invalid_target", reason: "resource_misspelled" });
+  await expect(ask("https://MAIL.example.test/mcp", false)).resolves.toEqual(["https://MAIL.example.test/mcp"]);
 });
 
 test("a refreshed token has no scope that was taken from the record, and no disabled resource", () => {
