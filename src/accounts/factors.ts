@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
 import type { SecretHash } from "../random.ts";
-import type { MailMessage, OwnSession, User } from "./ports.ts";
+import type { MailMessage, OwnSession, UpstreamProof, User } from "./ports.ts";
 
 /** A passkey as its user sees it. Times are seconds since the epoch, with their fraction. */
 export interface Passkey {
@@ -124,13 +124,6 @@ export interface SecondFactors {
 
 /** What waits for a proof. Each is used once. */
 export type ChallengeKind = "passkey_sign_in" | "passkey_registration" | "second_factor";
-
-/** An identity of another provider by which a user signed in, and the session there. */
-export interface UpstreamProof {
-  readonly issuer: string;
-  readonly subject: string;
-  readonly sid?: string | undefined;
-}
 
 /** `generation` is that of the proved password, `upstream` what another provider has proved. */
 export interface ProofChallenge {

@@ -112,6 +112,13 @@ export type FactorUse =
   | { readonly kind: "otp"; readonly step: number }
   | { readonly kind: "recovery"; readonly code: SecretHash; readonly message: MailMessage; readonly audit: AuditEntry };
 
+/** An identity of another provider by which a user signed in, and the session there. */
+export interface UpstreamProof {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly sid?: string | undefined;
+}
+
 export interface NewSessionRecord {
   readonly id: string;
   readonly hash: SecretHash;
@@ -132,6 +139,11 @@ export interface NewSessionRecord {
   readonly generation?: number | undefined;
   /** The id of the proved passkey: no session starts when it has been removed since. Absent for other proofs. */
   readonly passkey?: string | undefined;
+  /**
+   * What another provider has proved: the session ends with that provider's, and none starts when the identity has been unlinked or its
+   * connection disabled since. Absent for other proofs.
+   */
+  readonly upstream?: UpstreamProof | undefined;
   /** How the user proved who they are; a password if absent. */
   readonly acr?: string;
   readonly amr?: readonly string[];
@@ -176,13 +188,12 @@ export type SignedIn = { readonly session: Session; readonly user: User };
 
 export interface Sessions {
   /**
-   * @returns undefined when the user is unknown or disabled, the password has been changed or the passkey removed since, a second factor is
-   *   missing that was added since, or the half or the session to be raised has ended
+   * @param audit undefined where the record of the token for which the session is started is the only one
+   * @returns undefined when the user is unknown or disabled, the password has been changed or the passkey or identity removed since, a second
+   *   factor is missing that was added since, or the half or the session to be raised has ended
    * @throws {Refusal} unauthenticated for a `factor` that was used or is unknown, or by which no session starts
    */
-  start(session: NewSessionRecord, audit: AuditEntry): Promise<Session | undefined>;
-  /** Likewise without a record: that of the token for which it is started is the only one. */
-  startUnrecorded(session: NewSessionRecord): Promise<Session | undefined>;
+  start(session: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined>;
   /** @returns undefined when the session is unknown, expired or ended, or its user is disabled. Coalesced, never cached. */
   byHash(hash: SecretHash): Promise<SignedIn | undefined>;
   /** Ends the user's browser sessions and refresh families in one transaction. Access tokens stay valid until they expire. */

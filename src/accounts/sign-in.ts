@@ -19,8 +19,8 @@ export interface NewSession {
   readonly secret: string;
 }
 
-/** The first factor was right, and the user has a second one: no session exists yet. */
-export interface HalfSignedIn extends ProofChallenge {
+/** The first factor was right, and the user has a second one: no session exists yet. `half`: its key, where it waits. */
+export interface HalfSignedIn extends ProofChallenge, Pick<NewSessionRecord, "half"> {
   readonly userId: string;
 }
 
@@ -47,25 +47,24 @@ export function newSession(
   return { secret, record: { id: newId(clock, randomBytes), hash: hashSecret(secret), userId, ttl: sessionTtl, place } };
 }
 
-/** The session of the browser, which ends with the start of a new one. */
-export const replacedBy = ({ session }: Caller): Pick<NewSessionRecord, "replaces"> =>
-  session === undefined ? {} : { replaces: hashSecret(session) };
-
 /**
  * Starts a session for a proved account; one of the same user in this browser goes on, with a new secret.
+ * @param reason of the audit record
  * @returns undefined as Sessions.start does
  */
-async function startSession(
-  { account: { user, generation }, acr, amr, passkey }: ProvedAccount,
-  authenticator: string,
+export async function startSession(
+  { account: { user, generation }, ...proof }: ProvedAccount,
+  reason: string,
   ports: AccountPorts,
   caller: Caller,
   about: Pick<NewSessionRecord, "raises" | "half" | "factor"> = {},
 ): Promise<NewSession | undefined> {
   const { secret, record } = newSession(user.id, ports, caller);
+  const replaces = caller.session === undefined ? {} : { replaces: hashSecret(caller.session) };
+  const resources = proof.upstream && { resources: [proof.upstream.issuer] };
   const session = await ports.sessions.start(
-    { ...record, acr, amr, generation, passkey, ...about, ...replacedBy(caller) },
-    auditOfUser("session.started", user.id, caller, { reason: authenticator }),
+    { ...record, ...proof, generation, ...about, ...replaces },
+    auditOfUser("session.started", user.id, caller, { reason, ...resources }),
   );
   return session && { user, session, secret };
 }
@@ -123,52 +122,38 @@ const ONE_CALL = 30;
 /** For a sign-in for one call of a program: the session serves to issue one token, with which it ends. */
 export const forOneCall = <Ports extends AccountPorts>(ports: Ports): Ports => {
   const { sessions } = ports;
-  return { ...ports, sessionTtl: ONE_CALL, sessions: { ...sessions, start: sessions.startUnrecorded } };
+  return { ...ports, sessionTtl: ONE_CALL, sessions: { ...sessions, start: (session) => sessions.start(session, undefined) } };
 };
 
 /** Signs a user in by passkey, which needs no second factor: {@link signInBy}. */
 export const signInByPasskey = async (proof: PasskeyProof, ports: AccountPorts, caller: Caller): Promise<NewSession> =>
   (await signInBy("passkey", (use) => proveByPasskey(proof, ports, caller, use), ports, caller)) as NewSession; // no password, so never half
 
+/** The methods of a sign-in by another provider. */
+export const FEDERATED: readonly string[] = ["fed"];
+
 /**
- * Completes a sign-in that waits for its second factor.
- * @param first the methods of the first factor
- * @param start starts its session
- * @throws {Refusal} unauthenticated, too_many_requests
+ * Completes a sign-in by password or another provider with a code of the authenticator app, or a recovery code.
+ * @throws {Refusal} unauthenticated, also when the password was changed or the identity unlinked since, or the provider has signed the user
+ *   out; too_many_requests
  */
-export async function completeWaiting(
-  { userId, half }: Pick<HalfSignedIn, "userId"> & Pick<NewSessionRecord, "half">,
+export async function completeSignIn(
+  { userId, generation, upstream, half }: HalfSignedIn,
   code: string,
-  first: readonly string[],
-  start: (user: User, proof: TwoFactorProof) => Promise<NewSession | undefined>,
   ports: AccountPorts,
   caller: Caller,
 ): Promise<NewSession> {
   const user = await ports.users.byId(userId);
   if (user === undefined) throw signInOver();
   const waits = async () => half === undefined || (await ports.challenges.byId(half, "second_factor")) !== undefined;
-  const entering = { waits, start: (proof: TwoFactorProof) => start(user, proof) };
-  return enterBySecondFactor(user, code, first, entering, ports, caller).catch(async (error: unknown) => {
+  const account = { user, ...(generation !== null && { generation }) };
+  const start = ({ factor, ...proved }: TwoFactorProof) =>
+    startSession({ account, ...proved, ...(upstream && { upstream }) }, "second_factor", ports, caller, { half, factor });
+  const first = upstream === null ? BY_PASSWORD.amr : FEDERATED;
+  return enterBySecondFactor(user, code, first, { waits, start }, ports, caller).catch(async (error: unknown) => {
     if (isRefusal(error) && error.reason === SECOND_FACTOR_WRONG) await ports.refusals.record(signInRefused(error.reason, user, caller));
     throw error;
   });
-}
-
-/**
- * Completes a sign-in by password with a code of the authenticator app, or a recovery code.
- * @throws {Refusal} unauthenticated, also when the password was changed since; too_many_requests
- */
-export async function completeSignIn(
-  { userId, generation, half }: Pick<HalfSignedIn, "userId" | "generation"> & Pick<NewSessionRecord, "half">,
-  code: string,
-  ports: AccountPorts,
-  caller: Caller,
-): Promise<NewSession> {
-  const start = (user: User, { factor, ...proved }: TwoFactorProof) => {
-    const account = { user, ...(generation !== null && { generation }) };
-    return startSession({ account, ...proved }, "second_factor", ports, caller, { half, factor });
-  };
-  return completeWaiting({ userId, half }, code, BY_PASSWORD.amr, start, ports, caller);
 }
 
 /** Raises the session of a user who has just signed in by one factor. @throws {Refusal} unauthenticated, too_many_requests */

@@ -1,4 +1,4 @@
-import type { NewSessionRecord } from "../accounts/ports.ts";
+import type { Sessions } from "../accounts/ports.ts";
 import type { Branding, Brandings } from "../branding/branding.ts";
 import type { Config } from "../config.ts";
 import { bearersOf, explainerOf } from "../front/api/context.ts";
@@ -31,7 +31,6 @@ import { sessions } from "../store/sessions.ts";
 import type { Sql } from "../store/sql.ts";
 import { importedUsers, managedUsers, users } from "../store/users.ts";
 import { managedWorkloads } from "../store/workloads.ts";
-import type { IdentityLinks } from "../upstream/ports.ts";
 import { resourceFetch } from "./core.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
 import { resourceDoctor } from "./resource-doctor.ts";
@@ -50,17 +49,13 @@ export function accountStores(sql: Sql, wake: () => void) {
       };
     return { ...store, ...Object.fromEntries(verbs.map((verb) => [verb, awake(verb)])) };
   };
+  const stored = sessions(sql);
   /** Of all sessions those that a recovery code starts queue a mail. */
-  const wakingStart =
-    <Session extends NewSessionRecord, Rest extends readonly unknown[], Started>(
-      start: (session: Session, ...rest: Rest) => Promise<Started>,
-    ) =>
-    async (session: Session, ...rest: Rest): Promise<Started> => {
-      const started = await start(session, ...rest);
-      if (session.factor?.kind === "recovery") wake();
-      return started;
-    };
-  const [stored, links] = [sessions(sql), identityLinks(sql)];
+  const start: Sessions["start"] = async (session, audit) => {
+    const started = await stored.start(session, audit);
+    if (session.factor?.kind === "recovery") wake();
+    return started;
+  };
   return {
     realms: realms(sql),
     clients: managedClients(sql),
@@ -69,8 +64,8 @@ export function accountStores(sql: Sql, wake: () => void) {
     agentPauses: agentPauses(sql),
     users: waking(users(sql), "register", "issueVerification"),
     passwordChanges: waking(passwordChanges(sql), "issueReset", "reset", "change"),
-    identityLinks: waking<IdentityLinks>({ ...links, startSession: wakingStart(links.startSession) }, "link", "unlink"),
-    sessions: { ...stored, start: wakingStart(stored.start), startUnrecorded: wakingStart(stored.startUnrecorded) },
+    identityLinks: waking(identityLinks(sql), "link", "unlink"),
+    sessions: { ...stored, start },
     addressChanges: waking(addressChanges(sql), "request", "confirm"),
     closing: waking(accountClosing(sql), "close"),
     secondFactors: waking(secondFactors(sql), "confirm", "remove"),

@@ -4,8 +4,7 @@ import { consume } from "./consumed-ids.ts";
 import { holdSession, holdUser } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { endSession } from "./session-revocation.ts";
-import { startSession } from "./sessions.ts";
-import { deleteInOrder, firstRow, hasRow, isStorable, rowsOf, type Sql, statements, undoable } from "./sql.ts";
+import { deleteInOrder, firstRow, hasRow, isStorable, rowsOf, type Sql, statements, storableOrNull, undoable } from "./sql.ts";
 import { IDENTITY_LINKS } from "./tables/delegations.ts";
 import { HAS_SECOND_FACTOR, openAccounts, USER_JSON } from "./users.ts";
 
@@ -16,13 +15,8 @@ const LIVE = `from upstream_sessions
    where issuer = $1 and (subject = $2 or $2 is null) and (sid = $3 or $3 is null)`;
 
 const SESSION_SQL = statements("identity", {
-  // The connection may have been disabled or removed while the user was at the provider, or looked for a code.
-  hold: `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed
-     and exists (select 1 from connections where connections.issuer = $1 and connections.enabled) for key share`,
   // By itself: waits for sign-ins that hold the link, and holds nothing while sessions end.
   awaitStarts: "select 1 as one from identity_links where issuer = $1 and subject = $2 for update",
-  session: "insert into upstream_sessions (session_id, issuer, subject, sid) values ($1::uuid, $2, $3, $4)",
-  continuedSession: "update upstream_sessions set sid = $4 where session_id = $1::uuid and issuer = $2 and subject = $3",
   sessions: `select sessions.id::text, sessions.user_id::text as "userId" ${LIVE} order by sessions.user_id, sessions.id limit ${BATCH}`,
   /** Before the first of their sessions (docs/decisions/0014). */
   holdUsers: `select 1 as one from users where id = any(array(select sessions.user_id ${LIVE})) order by id for no key update`,
@@ -32,40 +26,6 @@ const SESSION_SQL = statements("identity", {
     "id_hash",
     "upstream ->> 'issuer' = $1 and (upstream ->> 'subject' = $2 or $2 is null) and (upstream ->> 'sid' = $3 or $3 is null)",
   ),
-});
-
-/** Sessions that an identity started, and that end with the provider's. */
-const upstreamSessions = (sql: Sql): Pick<IdentityLinks, "startSession" | "endSessions"> => ({
-  endSessions: async (issuer, { jti, subject, sid, remember }, audit) => {
-    const whose = [subject, sid].every((value) => value === undefined || isStorable(value)) && [issuer, subject ?? null, sid ?? null];
-    if (whose) {
-      await sql.query(SESSION_SQL.awaitStarts, [issuer, subject ?? null]);
-      await sql.query(SESSION_SQL.endHalves, whose);
-    }
-    return sql.transaction(async (tx) => {
-      if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
-      if (!whose) return true;
-      await tx.query(SESSION_SQL.holdUsers, whose);
-      for (let more = true; more; ) {
-        const found = await tx.query<{ id: string; userId: string }>(SESSION_SQL.sessions, whose);
-        for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
-        more = found.length === BATCH;
-      }
-      return true;
-    });
-  },
-
-  startSession: ({ upstream: { issuer, subject, sid }, ...session }, audit) =>
-    sql.transaction(async (tx) => {
-      if (session.factor !== undefined) await holdUser(tx, session.userId); // before the link, as startSession does before the rest
-      if (!(await hasRow(tx, SESSION_SQL.hold, [issuer, subject, session.userId]))) return undefined;
-      const started = await startSession(tx, session, audit);
-      if (started === undefined) return undefined;
-      // A session that goes on is the provider's only if its user has started it there.
-      const upstream = started.id === session.id ? SESSION_SQL.session : SESSION_SQL.continuedSession;
-      await tx.query(upstream, [started.id, issuer, subject, storableOrNull(sid)]);
-      return started;
-    }),
 });
 
 const OF_IDENTITY = "identity_links.issuer = $1 and identity_links.subject = $2";
@@ -102,12 +62,7 @@ const LINK_SQL = statements("identity", {
   unlink: `delete from identity_links where ${OF_IDENTITY} and user_id = $3::uuid returning 1 as gone`,
 });
 
-/** What a provider says of a user, if it can be stored. */
-const storableOrNull = (text: string | null | undefined): string | null => (text != null && isStorable(text) ? text : null);
-
 export const identityLinks = (sql: Sql): IdentityLinks => ({
-  ...upstreamSessions(sql),
-
   userOf: ({ issuer, subject }) => firstRow<LinkedUser>(sql, LINK_SQL.user, [issuer, subject]),
 
   open: ({ firstName, lastName, ...user }, { issuer, subject }, audits) =>
@@ -151,4 +106,23 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
     }),
 
   ofUser: (userId) => rowsOf<LinkedIdentity>(sql, LINK_SQL.ofUser, [userId]),
+
+  endSessions: async (issuer, { jti, subject, sid, remember }, audit) => {
+    const whose = [subject, sid].every((value) => value === undefined || isStorable(value)) && [issuer, subject ?? null, sid ?? null];
+    if (whose) {
+      await sql.query(SESSION_SQL.awaitStarts, [issuer, subject ?? null]);
+      await sql.query(SESSION_SQL.endHalves, whose);
+    }
+    return sql.transaction(async (tx) => {
+      if (!(await consume(tx, "logout_token", issuer, jti, remember))) return false;
+      if (!whose) return true;
+      await tx.query(SESSION_SQL.holdUsers, whose);
+      for (let more = true; more; ) {
+        const found = await tx.query<{ id: string; userId: string }>(SESSION_SQL.sessions, whose);
+        for (const { id, userId } of found) await endSession(tx, id, userId, { ...audit, userId });
+        more = found.length === BATCH;
+      }
+      return true;
+    });
+  },
 });

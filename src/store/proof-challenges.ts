@@ -1,4 +1,5 @@
-import type { ProofChallenge, ProofChallenges, UpstreamProof } from "../accounts/factors.ts";
+import type { ProofChallenge, ProofChallenges } from "../accounts/factors.ts";
+import type { UpstreamProof } from "../accounts/ports.ts";
 import { execute, firstRow, isStorable, type Sql, statements } from "./sql.ts";
 import { PROOF_CHALLENGES } from "./tables/sign-in.ts";
 
@@ -17,7 +18,7 @@ const SQL = statements("proof_challenge", {
    select ${PROOF_CHALLENGES.select(ABOUT, "taken")} from taken`,
 });
 
-/** A session of the provider that cannot be stored is left out, as by UpstreamSessions. */
+/** A session of the provider that cannot be stored is left out, as by Sessions.start. */
 const storable = ({ sid, ...identity }: UpstreamProof): UpstreamProof =>
   sid === undefined || !isStorable(sid) ? identity : { ...identity, sid };
 

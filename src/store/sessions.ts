@@ -10,7 +10,21 @@ import { userEpochPassed } from "./grant-rows.ts";
 import { holdUser } from "./held-sessions.ts";
 import { useFactor } from "./second-factors.ts";
 import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
-import { amongKeys, hasRow, hex, jsonRows, readRows, rowsOf, rowsStatement, type Sql, seconds, statement, type Tx } from "./sql.ts";
+import {
+  amongKeys,
+  hasRow,
+  hex,
+  jsonRows,
+  readRows,
+  rowsOf,
+  rowsStatement,
+  type Sql,
+  seconds,
+  statement,
+  statements,
+  storableOrNull,
+  type Tx,
+} from "./sql.ts";
 import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { hasApp, USER } from "./users.ts";
 
@@ -92,16 +106,25 @@ const TAKE_HALF = statement(
   "delete from proof_challenges where id_hash = $1::bytea and kind = 'second_factor' and expires_at > now() returning 1 as one",
 );
 
+const UPSTREAM = statements("identity", {
+  // The connection may have been disabled or removed while the user was at the provider, or looked for a code.
+  hold: `select 1 as one from identity_links where issuer = $1 and subject = $2 and user_id = $3::uuid and confirmed
+     and exists (select 1 from connections where connections.issuer = $1 and connections.enabled) for key share`,
+  session: "insert into upstream_sessions (session_id, issuer, subject, sid) values ($1::uuid, $2, $3, $4)",
+  continuedSession: "update upstream_sessions set sid = $4 where session_id = $1::uuid and issuer = $2 and subject = $3",
+});
+
 type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user_id: string }) | null };
 
 /**
- * Starts a session, by itself or within another transaction; within one where it completes a half, uses up a second factor, or may replace another
- * user's session, whose codes and token set end.
+ * Starts a session, by itself or within another transaction; within one where it is of an upstream identity, completes a half, uses up a second
+ * factor, or may replace another user's session, whose codes and token set end.
  * @throws {Refusal} as Sessions.start does: the transaction is to be rolled back, so that the code of the second factor stays unused
  */
 export async function startSession(tx: Tx, record: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined> {
-  const { half, factor, place, acr = PASSWORD_ACR, amr = ["pwd"], raises = false } = record;
+  const { half, factor, upstream, place, acr = PASSWORD_ACR, amr = ["pwd"], raises = false } = record;
   if (factor !== undefined) await holdUser(tx, record.userId); // first, as what changes app and codes does
+  if (upstream !== undefined && !(await hasRow(tx, UPSTREAM.hold, [upstream.issuer, upstream.subject, record.userId]))) return undefined;
   if (half !== undefined && !(await hasRow(tx, TAKE_HALF, [half]))) return undefined;
   if (factor !== undefined) await useFactor(tx, record.userId, factor);
   const audits = jsonRows(audit === undefined ? [] : [audit]);
@@ -115,6 +138,10 @@ export async function startSession(tx: Tx, record: NewSessionRecord, audit: Audi
   if (started === undefined) return undefined;
   const { replaced, ...session } = started;
   if (replaced !== null) await endCodesAndGrants(tx, replaced.user_id, [replaced]);
+  if (upstream === undefined) return session;
+  // A session that goes on is the provider's only if its user has started it there.
+  const ofProvider = session.id === record.id ? UPSTREAM.session : UPSTREAM.continuedSession;
+  await tx.query(ofProvider, [session.id, upstream.issuer, upstream.subject, storableOrNull(upstream.sid)]);
   return session;
 }
 
@@ -138,14 +165,12 @@ export function sessions(sql: Sql): Sessions {
     if (staleIds.length > 0) await seen(staleIds);
     return found;
   }, hex);
-  const start = async (session: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined> => {
-    if (!isUuid(session.userId)) return undefined;
-    const alone = [session.replaces, session.half, session.factor].every((more) => more === undefined);
-    return alone ? startSession(sql, session, audit) : sql.transaction((tx) => startSession(tx, session, audit));
-  };
   return {
-    start,
-    startUnrecorded: (session) => start(session, undefined),
+    start: async (session, audit) => {
+      if (!isUuid(session.userId)) return undefined;
+      const alone = [session.replaces, session.half, session.factor, session.upstream].every((more) => more === undefined);
+      return alone ? startSession(sql, session, audit) : sql.transaction((tx) => startSession(tx, session, audit));
+    },
     byHash: load,
     ...sessionEndings(sql),
     ofUser: (userId) => rowsOf<LiveSession>(sql, OF_USER, [userId]),

@@ -116,6 +116,9 @@ export const deleteInOrder = (table: string, key: string, which: string, order =
 /** Whether PostgreSQL can store a text: without NUL and unpaired surrogates. A key with one matches no row. */
 export const isStorable = (text: string): boolean => !text.includes("\0") && text.isWellFormed();
 
+/** A text of others, if it can be stored. */
+export const storableOrNull = (text: string | null | undefined): string | null => (text != null && isStorable(text) ? text : null);
+
 /** A value in a jsonb parameter. Bytes are hexadecimal (`hex` here, `decode(…, 'hex')` in SQL). */
 export type Json = string | number | boolean | null | undefined | readonly Json[] | { readonly [member: string]: Json };
 

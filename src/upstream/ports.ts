@@ -1,5 +1,4 @@
-import type { UpstreamProof } from "../accounts/factors.ts";
-import type { Account, MailMessage, NewSessionRecord, OwnSession, Session, User } from "../accounts/ports.ts";
+import type { Account, MailMessage, OwnSession, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Page, Part } from "../paging.ts";
 import type { Connection, ConnectionSettings, NewConnection, OfferedConnection } from "./connection.ts";
@@ -132,9 +131,4 @@ export interface IdentityLinks {
   ofUser(userId: string): Promise<readonly LinkedIdentity[]>;
   /** Ends the sessions that the provider's session or user started. @returns false for a token that was used before */
   endSessions(issuer: string, logout: UpstreamLogout, audit: AuditEntry): Promise<boolean>;
-  /**
-   * Starts a session that ends with the upstream session.
-   * @returns undefined for a disabled user, an unlinked identity, without an enabled connection, and when the half has ended
-   */
-  startSession(session: NewSessionRecord & { readonly upstream: UpstreamProof }, audit: AuditEntry): Promise<Session | undefined>;
 }

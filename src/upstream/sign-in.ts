@@ -1,15 +1,13 @@
 import type { AccountPorts } from "../accounts/account-ports.ts";
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
-import type { UpstreamProof } from "../accounts/factors.ts";
 import { identityLinkedMail, identityUnlinkedMail, senderOf } from "../accounts/mails.ts";
-import type { Account, NewSessionRecord, SignedIn, User } from "../accounts/ports.ts";
-import type { TwoFactorProof } from "../accounts/second-factor.ts";
-import { completeWaiting, type HalfSignedIn, type NewSession, newSession, replacedBy, signInRefused } from "../accounts/sign-in.ts";
+import type { Account, SignedIn, User } from "../accounts/ports.ts";
+import { FEDERATED, type HalfSignedIn, type NewSession, signInRefused, startSession } from "../accounts/sign-in.ts";
 import { assertMaySignUp, EMAIL_UNVERIFIED, needsProof, roleOfSignUp, type SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditEntry } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import { isAsStrong, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
-import { newId, type SecretHash } from "../random.ts";
+import { newId } from "../random.ts";
 import { type Connection, connectionUnknown, isTrustedFor } from "./connection.ts";
 import type { Identity, IdentityLinks, LinkedUser, UpstreamIdentity } from "./ports.ts";
 
@@ -79,8 +77,6 @@ async function openAccount(
   await identityLinks.open({ id, realmId, email, firstName, lastName, role: roleOfSignUp(signUpPolicy) }, identity, audits);
 }
 
-const FEDERATED = ["fed"];
-
 /** How strongly the user has proved who they are: like a password, unless the operator believes what the provider says. Pure. */
 export function authenticationOf({ acr, amr }: Pick<UpstreamIdentity, "acr" | "amr">, { trustsAcr }: Pick<Connection, "trustsAcr">) {
   if (!trustsAcr) return { acr: PASSWORD_ACR, amr: FEDERATED };
@@ -88,23 +84,6 @@ export function authenticationOf({ acr, amr }: Pick<UpstreamIdentity, "acr" | "a
   return amr.includes("mfa") || acr === TWO_FACTOR_ACR
     ? { acr: TWO_FACTOR_ACR, amr: [...FEDERATED, "mfa"] }
     : { acr: PASSWORD_ACR, amr: FEDERATED };
-}
-
-/** Starts the session of a user whom a provider, and perhaps a code, have proved. @returns undefined as IdentityLinks.startSession does */
-async function startProvided(
-  user: User,
-  upstream: UpstreamProof,
-  reason: "connection" | "second_factor",
-  proved: Pick<NewSessionRecord, "acr" | "amr" | "provedAt" | "half" | "factor">,
-  ports: UpstreamPorts,
-  caller: Caller,
-): Promise<NewSession | undefined> {
-  const { secret, record } = newSession(user.id, ports, caller);
-  const session = await ports.identityLinks.startSession(
-    { ...record, upstream, ...proved, ...replacedBy(caller) },
-    auditOfUser("session.started", user.id, caller, { reason, resources: [upstream.issuer] }),
-  );
-  return session && { user, session, secret };
 }
 
 async function enter(
@@ -124,26 +103,11 @@ async function enter(
   if (user.enabled && hasSecondFactor && !isAsStrong(proved.acr, TWO_FACTOR_ACR))
     return { kind: "half", half: { userId: user.id, generation: null, upstream } };
   const provedAt = identity.authTime === undefined ? {} : { provedAt: Math.min(identity.authTime, ports.clock()) };
-  const session = await startProvided(user, upstream, "connection", { ...proved, ...provedAt }, ports, caller);
+  const session = await startSession({ account: { user }, ...proved, upstream, ...provedAt }, "connection", ports, caller);
   if (session) return { kind: "signed_in", session };
   if (user.enabled) return undefined;
   await ports.refusals.record(upstreamRefused({ issuer }, "account_disabled", caller, user));
   throw new Refusal("unauthenticated", "account_disabled", { description: "This account cannot sign in." });
-}
-
-/**
- * Completes a sign-in by a provider with a code of the authenticator app, or a recovery code.
- * @param half the key of the sign-in that waits
- * @throws {Refusal} unauthenticated, also when the identity was unlinked since, or its provider has signed the user out; too_many_requests
- */
-export async function completeArrival(
-  { userId, upstream, half }: { readonly userId: string; readonly upstream: UpstreamProof; readonly half: SecretHash },
-  code: string,
-  ports: UpstreamPorts,
-  caller: Caller,
-): Promise<NewSession> {
-  const start = (user: User, proof: TwoFactorProof) => startProvided(user, upstream, "second_factor", { ...proof, half }, ports, caller);
-  return completeWaiting({ userId, half }, code, FEDERATED, start, ports, caller);
 }
 
 /** What becomes of a user whom a provider has named. */

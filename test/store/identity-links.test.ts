@@ -5,6 +5,7 @@ import { systemClock } from "../../src/clock.ts";
 import { identityLinks } from "../../src/store/identity-links.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { proofChallenges } from "../../src/store/proof-challenges.ts";
+import { sessions } from "../../src/store/sessions.ts";
 import { users } from "../../src/store/users.ts";
 import type { Connection } from "../../src/upstream/connection.ts";
 import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
@@ -52,7 +53,7 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
   const unlink = async (userId: string, identity: UpstreamIdentity) =>
     links().unlink(await aSessionOf(database.sql, userId), identity, MAIL, anAudit("identity.unlinked"));
   const start = (userId: string, { issuer, subject }: UpstreamIdentity) =>
-    links().startSession(
+    sessions(database.sql).start(
       { id: anId(), hash: aHash(), userId, ttl: 60, upstream: { issuer, subject, sid: undefined } },
       anAudit("session.started"),
     );
@@ -80,15 +81,16 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
 
   /** Arrives with an identity while `text`, with this parameter, changes the database before the session starts. */
   const arriveWhile = (identity: UpstreamIdentity, text: string, parameter: string, refused: unknown[]) => {
-    const { startSession, ...store } = links();
+    const { start, ...store } = sessions(database.sql);
     const ports = {
       ...{ clock: systemClock, randomBytes, sessionTtl: 60, signUpPolicy: OPEN_SIGN_UP, users: users(database.sql) },
       refusals: { record: async (entry: unknown) => void refused.push(entry) },
-      identityLinks: {
+      identityLinks: links(),
+      sessions: {
         ...store,
-        startSession: async (...session: Parameters<typeof startSession>) => {
+        start: async (...session: Parameters<typeof start>) => {
           await runText(database.sql, text, [parameter]);
-          return startSession(...session);
+          return start(...session);
         },
       },
     } as unknown as UpstreamPorts;
@@ -184,7 +186,7 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
     const { issuer, subject } = identity;
     const [first, second] = [aHash(), aHash()];
     const startAs = (hash: typeof first, sid: string, replaces?: typeof first) =>
-      links().startSession(
+      sessions(database.sql).start(
         { id: anId(), hash, userId, ttl: 60, upstream: { issuer, subject, sid }, ...(replaces && { replaces }) },
         anAudit("session.started"),
       );

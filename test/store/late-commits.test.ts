@@ -319,7 +319,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const session = { id: anId(), hash: aHash(), userId, ttl: 3_600, upstream: { issuer, subject, sid: "s1" } };
     const logout = { jti: anId(), subject, sid: "s1", remember: 60 };
     await commitAfter(
-      (tx) => identityLinks(tx).startSession(session, anAudit("session.started")),
+      (tx) => sessions(tx).start(session, anAudit("session.started")),
       () => links.endSessions(issuer, logout, anAudit("session.ended")),
     );
     expect(await sessions(sql).byHash(session.hash)).toBeUndefined();
@@ -336,11 +336,11 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     const session = { id: anId(), hash: aHash(), userId, ttl: 3_600, upstream, half };
     const logout = { jti: anId(), subject: undefined, sid: "s2", remember: 60 };
     await commitAfter(
-      (tx) => identityLinks(tx).startSession(session, anAudit("session.started")),
+      (tx) => sessions(tx).start(session, anAudit("session.started")),
       () => links.endSessions(issuer, logout, anAudit("session.ended")),
     );
     expect(await sessions(sql).byHash(session.hash)).toBeUndefined();
-    expect(await links.startSession({ ...session, id: anId(), hash: aHash() }, anAudit("session.started"))).toBeUndefined();
+    expect(await sessions(sql).start({ ...session, id: anId(), hash: aHash() }, anAudit("session.started"))).toBeUndefined();
   });
 
   /** A client that was used within this minute, so that a token to it changes nothing of it. */

@@ -202,7 +202,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const again = async () => {
       for (let statements = 0; statements < round; statements += 1) await users(sql).byId(userId);
       const upstream = { issuer, subject, sid: undefined };
-      await links.startSession({ id: anId(), hash: aHash(), userId, ttl: 60, replaces: own.hash, upstream }, anAudit("session.started"));
+      await sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60, replaces: own.hash, upstream }, anAudit("session.started"));
     };
     const take = {
       "is deleted": () => close(userId),
@@ -303,7 +303,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
         const ways = [
           () => sessions(sql).start({ ...session, replaces: own.hash, raises: true }, audit),
           () => sessions(sql).start({ ...session, generation: 0 }, audit),
-          () => identityLinks(sql).startSession({ ...session, upstream: { ...identity, sid: undefined } }, audit),
+          () => sessions(sql).start({ ...session, upstream: { ...identity, sid: undefined } }, audit),
         ];
         await ways[(round + at) % ways.length]?.();
       });

@@ -1,13 +1,12 @@
-import type { Account, User } from "../ports.ts";
+import type { Account, NewSessionRecord, User } from "../ports.ts";
 
 /**
- * An account, and how its user proved that it is theirs. `generation` is that of a proved password, `passkey` the id of a proved passkey.
+ * An account, and how its user proved that it is theirs. `generation` is that of a proved password.
  * @see RFC 9470 §3, RFC 8176 §2
  */
-export type ProvedAccount = {
+export type ProvedAccount = Pick<NewSessionRecord, "passkey" | "upstream" | "provedAt"> & {
   readonly acr: string;
   readonly amr: readonly string[];
-  readonly passkey?: string;
   readonly account: Pick<Account, "user"> & Partial<Pick<Account, "generation" | "hasSecondFactor">>;
 };
 

@@ -16,7 +16,6 @@ import { EMAIL_UNVERIFIED, hasSignUp } from "../../../accounts/sign-up-policy.ts
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
-import { completeArrival } from "../../../upstream/sign-in.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { pageHeaders, SCRIPTED_POLICY, sendJson, sendRedirect } from "../../http/answers.ts";
 import { expired, waitingRequest } from "../../oauth/pending-request.ts";
@@ -186,8 +185,8 @@ const raisePath = (site: Site, returnTo: ReturnTo): string => pathOf(site, "", r
 const latePath = (site: Site, step: string, returnTo: ReturnTo): string =>
   site.path(`/login?${step === "" ? `${PROVE_AGAIN}=yes&` : ""}${TOO_LATE}=yes`, returnTo);
 
-/** What waits for a code: a sign-in under its key, or a session that is to be raised. */
-type Waiting = { readonly key: SecretHash; readonly half: HalfSignedIn } | { readonly key?: undefined; readonly signedIn: SignedIn };
+/** What waits for a code: a sign-in, or a session that is to be raised. */
+type Waiting = { readonly half: HalfSignedIn } | { readonly half?: undefined; readonly signedIn: SignedIn };
 
 /** Asks for a code of the authenticator app, or a recovery code. */
 function showCodeForm(visit: Visit, step: string, returnTo: ReturnTo, failed: FailedForm = {}): void {
@@ -211,17 +210,14 @@ async function waitingFor(visit: Visit, step: string): Promise<Waiting | undefin
     const signedIn = await signedInTo(visit);
     return signedIn && lacksCodeOnly(signedIn) ? { signedIn } : undefined;
   }
-  const key = stepHash(step, cookies.browser(ctx));
-  const found = await ports.challenges.byId(key, "second_factor");
-  return found?.userId == null ? undefined : { key, half: { ...found, userId: found.userId } };
+  const half = stepHash(step, cookies.browser(ctx));
+  const found = await ports.challenges.byId(half, "second_factor");
+  return found?.userId == null ? undefined : { half: { ...found, userId: found.userId, half } };
 }
 
 function provedBy(visit: Visit, found: Waiting, code: string): Promise<NewSession> {
   const [{ ports }, caller] = [visit, browserCaller(visit)];
-  if (found.key === undefined) return raiseSession(found.signedIn, code, ports, caller);
-  const { userId, upstream } = found.half;
-  if (upstream !== null) return completeArrival({ userId, upstream, half: found.key }, code, ports, caller);
-  return completeSignIn({ ...found.half, half: found.key }, code, ports, caller);
+  return found.half ? completeSignIn(found.half, code, ports, caller) : raiseSession(found.signedIn, code, ports, caller);
 }
 
 /** GET and POST /login/code: the second factor, after a password or another provider, or of a user who has just signed in by one factor. */
