@@ -1,19 +1,11 @@
 import type { AuditEntry } from "../audit.ts";
 import { memberRefusal, Refusal } from "../errors.ts";
-import { hashSecret, isUuid, newHexSecret, newId, type SecretHash } from "../random.ts";
-import { LANGUAGES, type Language, TEXTS, type Texts } from "../texts/languages.ts";
+import { isUuid, newId, type SecretHash } from "../random.ts";
+import { LANGUAGES, type Language, shownDuration, TEXTS, type Texts } from "../texts/languages.ts";
 import type { AccountPorts } from "./account-ports.ts";
 import { accountName, assertMayMail, auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import type { DelegationRepository } from "./delegations.ts";
-import {
-  accountClosedMail,
-  addressChangedMail,
-  addressChangeMail,
-  addressProofMail,
-  linkTokenHash,
-  senderOf,
-  unusableLink,
-} from "./mails.ts";
+import { linkTokenHash, mailedLink, mailOf, unusableLink } from "./mails.ts";
 import type { Consents, NewConsent, RefusalLog, Sessions, SignedIn, User, Users } from "./ports.ts";
 import { emailTaken, type NewName } from "./registration.ts";
 import { assertDomain } from "./sign-up-policy.ts";
@@ -27,7 +19,7 @@ export async function rename(user: User, name: NewName, users: Users, caller: Ca
 /** Deletes the account of a user who has just proved that it is them. @throws {Refusal} conflict for the last operator */
 export async function closeAccount({ user, session }: SignedIn, ports: AccountPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("user.deleted", user.id, caller, { reason: "by_owner" });
-  const message = accountClosedMail(caller.language, senderOf(ports, user.realmId));
+  const message = mailOf("accountClosed", ports, user, caller);
   const outcome = await ports.closing.close(user.id, session.id, message, audit);
   if (outcome === "last_operator") throw lastOperator();
 }
@@ -35,10 +27,10 @@ export async function closeAccount({ user, session }: SignedIn, ports: AccountPo
 export const lastOperator = (): Refusal =>
   new Refusal("conflict", "last_operator", { description: "This is the last operator. Make another user an operator first." });
 
-/** Hours in which the link to the new address works. */
-const PROOF_HOURS = 24;
-/** Days in which the link to the former address stops or undoes the change. */
-const STOP_DAYS = 7;
+/** Seconds in which the link to the new address works. */
+const PROOF_TTL = 86_400;
+/** Seconds in which the link to the former address stops or undoes the change. */
+const STOP_TTL = 7 * 86_400;
 
 /** The reason of a link that is malformed, unknown, used or expired. */
 export const ADDRESS_LINK_UNUSABLE = "address_link_unusable";
@@ -51,19 +43,18 @@ const tokenHashOf = (token: string): SecretHash => linkTokenHash(token, ADDRESS_
  * @see docs/protocol.md#change-of-address
  */
 export async function requestAddressChange({ user, session }: SignedIn, email: string, ports: AccountPorts, caller: Caller): Promise<void> {
-  const { addressChanges, resendLimits, knownDevices, signUpPolicy, randomBytes } = ports;
+  const { addressChanges, resendLimits, knownDevices, signUpPolicy } = ports;
   if (accountName(email) === accountName(user.email))
     throw memberRefusal("invalid_request", "address_unchanged", "email", "This is the address of your account already.");
   assertDomain(email, signUpPolicy);
   await assertMayMail(email, caller, resendLimits, knownDevices);
-  const [proof, stop] = [newHexSecret(randomBytes), newHexSecret(randomBytes)];
-  const [{ language }, sender] = [caller, senderOf(ports, user.realmId)];
+  const { language } = caller;
   const change = {
     session,
     email,
-    proof: { tokenHash: hashSecret(proof), ttl: PROOF_HOURS * 3600, mail: addressProofMail(language, sender, proof, PROOF_HOURS) },
+    proof: mailedLink("addressProof", PROOF_TTL, ports, user, language, shownDuration(language, PROOF_TTL)),
     stop: user.emailVerified
-      ? { tokenHash: hashSecret(stop), ttl: STOP_DAYS * 86_400, mail: addressChangeMail(language, sender, stop, email, STOP_DAYS * 24) }
+      ? mailedLink("addressChange", STOP_TTL, ports, user, language, email, shownDuration(language, STOP_TTL))
       : undefined,
   };
   if (!(await addressChanges.request(change, auditOfUser("address.change_requested", user.id, caller)))) throw emailTaken();
@@ -88,7 +79,7 @@ export async function confirmAddressChange(
   caller: Caller,
 ): Promise<void> {
   const { email } = await changeToConfirm(token, user, { addressChanges });
-  const mail = addressChangedMail(caller.language, senderOf(ports, user.realmId), email);
+  const mail = mailOf("addressChanged", ports, user, caller, email);
   const outcome = await addressChanges.confirm(tokenHashOf(token), session, mail, auditOfUser("address.changed", user.id, caller));
   if (outcome === undefined) throw unusableLink(ADDRESS_LINK_UNUSABLE);
   if (outcome === "taken") throw emailTaken();

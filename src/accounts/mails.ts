@@ -1,7 +1,7 @@
 import type { Branding, Brandings } from "../branding/branding.ts";
 import { Refusal } from "../errors.ts";
-import { hashSecret, type SecretHash } from "../random.ts";
-import { directionIn, type Language, shownDuration, TEXTS } from "../texts/languages.ts";
+import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../random.ts";
+import { directionIn, type Language, TEXTS, type Texts } from "../texts/languages.ts";
 import type { MailMessage } from "./ports.ts";
 
 /** A link that cannot be used, or not again. */
@@ -21,87 +21,68 @@ export interface MailSenderPorts {
   readonly brandings: Brandings;
 }
 
-/** Who sends a mail. */
-interface Sender {
-  readonly issuer: string;
-  readonly host: string;
-  readonly branding: Branding;
-}
+type MailKind = Exclude<keyof Texts["mails"], "frame">;
 
-/** @param realmId of the user; undefined where it is not known yet */
-export const senderOf = ({ issuer, brandings }: MailSenderPorts, realmId: string | undefined): Sender => ({
-  issuer,
-  host: new URL(issuer).host,
-  branding: brandings.of(realmId),
-});
+/** What the sentences of a mail contain besides the host. */
+type Words<Kind extends MailKind> = Parameters<Texts["mails"][Kind]> extends [string, ...infer Rest] ? Rest : never;
 
-export const verificationMail = (language: Language, sender: Sender, token: string, hours: number): MailMessage =>
-  message(language, sender, TEXTS[language].mails.verification(sender.host, hours), `/auth/verify?token=${token}`);
+type Mails = { readonly [Kind in MailKind]: (host: string, ...words: Words<Kind>) => MailTexts };
 
-export const resetMail = (language: Language, sender: Sender, token: string, minutes: number): MailMessage =>
-  message(language, sender, TEXTS[language].mails.reset(sender.host, minutes), `/reset?token=${token}`);
-
-type NoticeKind = "passwordChanged" | "secondFactorAdded" | "secondFactorRemoved" | "recoveryCodeUsed" | "test";
-
-/** A mail that names the host alone. @param path of its link, if it has one */
-const noticeMail =
-  (kind: NoticeKind | `passkey${"Added" | "Removed" | "Copied"}`, path?: string) =>
-  (language: Language, sender: Sender): MailMessage =>
-    message(language, sender, TEXTS[language].mails[kind](sender.host), path);
-
-/** Its link leads to another password, for a user who did not choose this one. */
-export const passwordChangedMail = noticeMail("passwordChanged", "/forgot");
-/** Likewise: who did not set up the app cannot turn it off, which needs its code. */
-export const secondFactorAddedMail = noticeMail("secondFactorAdded", "/forgot");
-/** Notices about a user's ways to sign in lead to them. */
+/** Where a user finds their ways to sign in, about which most notices are. */
 const SECURITY = "/account/security";
-export const secondFactorRemovedMail = noticeMail("secondFactorRemoved", SECURITY);
-export const recoveryCodeUsedMail = noticeMail("recoveryCodeUsed", SECURITY);
-export const passkeyAddedMail = noticeMail("passkeyAdded", SECURITY);
-export const passkeyRemovedMail = noticeMail("passkeyRemoved", SECURITY);
-/** A copy of a passkey was used, and refused. */
-export const passkeyCopiedMail = noticeMail("passkeyCopied", SECURITY);
-/** Shows an operator that mails arrive. */
-export const testMail = noticeMail("test");
 
-/** Notifies the user that the account was deleted. @param byOperator rather than on the account page */
-export const accountClosedMail = (language: Language, sender: Sender, byOperator = false): MailMessage =>
-  message(language, sender, TEXTS[language].mails[byOperator ? "accountRemoved" : "accountClosed"](sender.host));
+/** The paths of links. That of a link which works once ends where its token follows. */
+const LINKS: { readonly [Kind in MailKind]?: string } = {
+  verification: "/auth/verify?token=",
+  reset: "/reset?token=",
+  invitation: "/invitation?token=",
+  addressProof: "/account/security/address/confirm?token=",
+  addressChange: "/address/stop?token=",
+  // To another password, for a user who did not choose this one.
+  passwordChanged: "/forgot",
+  // Likewise: who did not set up the app cannot turn it off, which needs its code.
+  secondFactorAdded: "/forgot",
+  secondFactorRemoved: SECURITY,
+  recoveryCodeUsed: SECURITY,
+  passkeyAdded: SECURITY,
+  passkeyRemoved: SECURITY,
+  passkeyCopied: SECURITY,
+  identityLinked: SECURITY,
+  identityUnlinked: SECURITY,
+};
 
-/** Notifies the user that an identity provider can sign in to the account from now on, or no longer. @param title of the provider */
-const identityMail =
-  (kind: "identityLinked" | "identityUnlinked") =>
-  (language: Language, sender: Sender, title: string): MailMessage =>
-    message(language, sender, TEXTS[language].mails[kind](sender.host, title), SECURITY);
-
-export const identityLinkedMail = identityMail("identityLinked");
-export const identityUnlinkedMail = identityMail("identityUnlinked");
-
-/** A mail with a link that works for some hours. */
-const linkMail =
-  (kind: "invitation" | "addressProof", path: string) =>
-  (language: Language, sender: Sender, token: string, hours: number): MailMessage => {
-    const texts = TEXTS[language].mails[kind](sender.host, shownDuration(language, hours * 3600));
-    return message(language, sender, texts, `${path}?token=${token}`);
-  };
-
-export const invitationMail = linkMail("invitation", "/invitation");
-/** Proves a new address. */
-export const addressProofMail = linkMail("addressProof", "/account/security/address/confirm");
-
-/** Notifies the present address, with a link that stops the change. @param hours for which the link works */
-export function addressChangeMail(language: Language, sender: Sender, token: string, email: string, hours: number): MailMessage {
-  const texts = TEXTS[language].mails.addressChange(sender.host, email, shownDuration(language, hours * 3600));
-  return message(language, sender, texts, `/address/stop?token=${token}`);
+/**
+ * A mail of one kind, as its texts describe it.
+ * @param user whose realm has a branding; `realmId` is undefined where it is not known yet  @param token of a link that works once
+ * @param words of its texts, after the host
+ */
+export function mailOf<Kind extends MailKind>(
+  kind: Kind,
+  { issuer, brandings }: MailSenderPorts,
+  { realmId }: { readonly realmId: string | undefined },
+  { language, token = "" }: { readonly language: Language; readonly token?: string },
+  ...words: Words<Kind>
+): MailMessage {
+  const mails: Mails = TEXTS[language].mails;
+  const path = LINKS[kind];
+  return message(language, brandings.of(realmId), mails[kind](new URL(issuer).host, ...words), path && issuer + path + token);
 }
 
-/** Notifies the former address, which has the link of the message before. @param email the new address */
-export const addressChangedMail = (language: Language, sender: Sender, email: string): MailMessage =>
-  message(language, sender, TEXTS[language].mails.addressChanged(sender.host, email));
+/** A link that works once, for `ttl` seconds: the hash of its token, and the mail that has it. */
+export function mailedLink<Kind extends MailKind>(
+  kind: Kind,
+  ttl: number,
+  ports: MailSenderPorts & { readonly randomBytes: RandomBytes },
+  user: { readonly realmId: string | undefined },
+  language: Language,
+  ...words: Words<Kind>
+) {
+  const token = newHexSecret(ports.randomBytes);
+  return { tokenHash: hashSecret(token), ttl, mail: mailOf(kind, ports, user, { language, token }, ...words) };
+}
 
 /** A message as text and as HTML that every mail program can show. The HTML loads nothing. Lists of mails preview its hidden first line. */
-function message(language: Language, { issuer, branding }: Sender, texts: MailTexts, path?: string): MailMessage {
-  const link = path && issuer + path;
+function message(language: Language, branding: Branding, texts: MailTexts, link: string | undefined): MailMessage {
   const { hello, copyLink } = TEXTS[language].mails.frame;
   const { subject, lead, action, close } = texts;
   const foot = footOf(language, branding);

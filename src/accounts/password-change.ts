@@ -1,10 +1,10 @@
 import type { AuditEntry } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
-import { hashSecret, newHexSecret } from "../random.ts";
+import { hashSecret } from "../random.ts";
 import type { Language } from "../texts/languages.ts";
 import type { AccountPorts } from "./account-ports.ts";
 import { assertMayMail, auditOfUser, auditOrigin, type Caller, evenly } from "./caller.ts";
-import { linkTokenHash, type MailSenderPorts, passwordChangedMail, resetMail, senderOf, unusableLink } from "./mails.ts";
+import { linkTokenHash, type MailSenderPorts, mailedLink, mailOf, unusableLink } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";
 import type { User } from "./ports.ts";
 import { newSession } from "./sign-in.ts";
@@ -23,7 +23,7 @@ export async function changePassword(user: User, password: string, session: stri
   const passwordHash = await passwords.hash(password, caller.limitKey);
   const started = await passwordChanges.change(
     { provedBy: hashSecret(session), passwordHash, session: record },
-    passwordChangedMail(caller.language, senderOf(ports, user.realmId)),
+    mailOf("passwordChanged", ports, user, caller),
     {
       change: auditOfUser("password.changed", user.id, caller, { reason: "by_owner" }),
       session: auditOfUser("session.started", user.id, caller, { reason: "password_changed" }),
@@ -52,15 +52,14 @@ export async function forgotPassword(email: string, ports: AccountPorts, caller:
 
 /** Sends a link for a new password to the enabled user of an address, if there is one. An earlier link stops working. */
 export async function sendReset(
-  { email, realmId }: { readonly email: string; readonly realmId: string | undefined },
+  user: { readonly email: string; readonly realmId: string | undefined },
   language: Language,
   ports: MailSenderPorts &
     Pick<AccountPorts, "randomBytes"> & { readonly passwordChanges: Pick<AccountPorts["passwordChanges"], "issueReset"> },
   audit: AuditEntry,
 ): Promise<void> {
-  const token = newHexSecret(ports.randomBytes);
-  const link = { tokenHash: hashSecret(token), ttl: RESET_MINUTES * 60 };
-  await ports.passwordChanges.issueReset(email, link, resetMail(language, senderOf(ports, realmId), token, RESET_MINUTES), audit);
+  const { mail, ...link } = mailedLink("reset", RESET_MINUTES * 60, ports, user, language, RESET_MINUTES);
+  await ports.passwordChanges.issueReset(user.email, link, mail, audit);
 }
 
 /** Whether an error is due to the link. */
@@ -86,7 +85,7 @@ export async function resetPassword(token: string, password: string, ports: Acco
   const user = await ports.passwordChanges.reset(
     tokenHashOf(token),
     await ports.passwords.hash(password, caller.limitKey),
-    passwordChangedMail(caller.language, senderOf(ports, owner.realmId)),
+    mailOf("passwordChanged", ports, owner, caller),
     auditOfUser("password.changed", owner.id, caller, { reason: "by_mail" }),
   );
   if (!user) throw unusableLink("reset_unusable");

@@ -2,12 +2,12 @@ import type { AuditEntry } from "../audit.ts";
 import { isRefusal, memberRefusal, Refusal } from "../errors.ts";
 import type { Page, Part } from "../paging.ts";
 import { hashSecret, newHexSecret, newId } from "../random.ts";
-import type { Language } from "../texts/languages.ts";
+import { type Language, shownDuration } from "../texts/languages.ts";
 import type { AccountPorts } from "./account-ports.ts";
 import { accountName, assertMayMail, assertWithin, auditOfUser, auditOrigin, type Caller, evenly } from "./caller.ts";
-import { invitationMail, linkTokenHash, type MailSenderPorts, senderOf, unusableLink, verificationMail } from "./mails.ts";
+import { linkTokenHash, type MailSenderPorts, mailedLink, unusableLink } from "./mails.ts";
 import { assertGoodPassword } from "./password-rules.ts";
-import type { Account, NewVerification, Role, User, Users } from "./ports.ts";
+import type { Account, Role, User, Users } from "./ports.ts";
 import { assertMaySignUp, roleOfSignUp } from "./sign-up-policy.ts";
 
 const VERIFICATION_HOURS = 24;
@@ -21,9 +21,8 @@ export interface SignUp extends NewName {
 }
 
 function newVerification(email: string, realmId: string | undefined, ports: AccountPorts, { language }: Caller) {
-  const token = newHexSecret(ports.randomBytes);
-  const verification: NewVerification = { tokenHash: hashSecret(token), ttl: VERIFICATION_HOURS * 60 * 60 };
-  return { verification, mail: { to: email, ...verificationMail(language, senderOf(ports, realmId), token, VERIFICATION_HOURS) } };
+  const { mail, ...verification } = mailedLink("verification", VERIFICATION_HOURS * 3600, ports, { realmId }, language, VERIFICATION_HOURS);
+  return { verification, mail: { to: email, ...mail } };
 }
 
 async function realmOf(realmId: string | undefined, realms: AccountPorts["realms"]): Promise<string> {
@@ -167,12 +166,12 @@ export interface Invite {
  */
 export async function invite(
   { inviterId, email, role, hours, language }: Invite,
-  { invitations, randomBytes, ...ports }: Pick<AccountPorts, "invitations" | "randomBytes"> & MailSenderPorts,
+  { invitations, ...ports }: Pick<AccountPorts, "invitations" | "randomBytes"> & MailSenderPorts,
   audit: AuditEntry,
 ): Promise<void> {
-  const token = newHexSecret(randomBytes);
-  const link = { email, role, tokenHash: hashSecret(token), ttl: hours * 60 * 60, inviterId };
-  const outcome = await invitations.issue(link, invitationMail(language, senderOf(ports, undefined), token, hours), audit);
+  const ttl = hours * 3600;
+  const { mail, ...link } = mailedLink("invitation", ttl, ports, { realmId: undefined }, language, shownDuration(language, ttl));
+  const outcome = await invitations.issue({ ...link, email, role, inviterId }, mail, audit);
   if (outcome === undefined) throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
   if (outcome === "taken") throw emailTaken();
 }

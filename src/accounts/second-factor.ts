@@ -4,7 +4,7 @@ import { TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { hashSecret, type RandomBytes, type SecretHash } from "../random.ts";
 import type { AccountPorts } from "./account-ports.ts";
 import { auditOfUser, type Caller } from "./caller.ts";
-import { recoveryCodeUsedMail, secondFactorAddedMail, secondFactorRemovedMail, senderOf } from "./mails.ts";
+import { mailOf } from "./mails.ts";
 import type { FactorUse, SignedIn, User } from "./ports.ts";
 
 /** Loaded with the first code. */
@@ -99,7 +99,7 @@ export async function confirmApp(signedIn: SignedIn, code: string, ports: Accoun
   const codes = newRecoveryCodes(randomBytes);
   const hashes = codes.map((each) => recoveryHash(user.id, each));
   const audit = auditOfUser("second_factor.added", user.id, caller);
-  const mail = secondFactorAddedMail(caller.language, senderOf(ports, user.realmId));
+  const mail = mailOf("secondFactorAdded", ports, user, caller);
   if (!(await secondFactors.confirm(session, proved, hashes, mail, audit))) throw wrongFirstCode();
   return codes;
 }
@@ -115,18 +115,19 @@ export async function renewRecoveryCodes({ user, session }: SignedIn, ports: Acc
 /** @throws {Refusal} not_found without an app */
 export async function removeApp({ user, session }: SignedIn, ports: AccountPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("second_factor.removed", user.id, caller, { reason: "by_owner" });
-  const message = secondFactorRemovedMail(caller.language, senderOf(ports, user.realmId));
+  const message = mailOf("secondFactorRemoved", ports, user, caller);
   if (!(await ports.secondFactors.remove(user.id, session.id, message, audit))) throw noApp();
 }
 
 const noApp = () => new Refusal("not_found", "second_factor_unknown", { description: "There is no authenticator app." });
 
 /** What a code uses up if it is right. @returns undefined for a code that is no recovery code, and not the app's */
-async function useOf({ id: userId, realmId }: User, code: string, ports: AccountPorts, caller: Caller): Promise<FactorUse | undefined> {
+async function useOf(user: User, code: string, ports: AccountPorts, caller: Caller): Promise<FactorUse | undefined> {
   const { secondFactors, box } = ports;
+  const userId = user.id;
   const plain = plainCode(code);
   if (!CODE.test(plain)) {
-    const message = recoveryCodeUsedMail(caller.language, senderOf(ports, realmId));
+    const message = mailOf("recoveryCodeUsed", ports, user, caller);
     return { kind: "recovery", code: recoveryHash(userId, plain), message, audit: auditOfUser("recovery_code.used", userId, caller) };
   }
   const app = await secondFactors.appOf(userId);

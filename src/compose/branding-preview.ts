@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { resetMail } from "../accounts/mails.ts";
+import { mailOf } from "../accounts/mails.ts";
 import type { Branding } from "../branding/branding.ts";
 import type { Config } from "../config.ts";
 import { MARK, PAGE_SCRIPT, STYLE } from "../front/pages/assets.ts";
@@ -89,7 +89,7 @@ function previewsIn(
   const brandings = { of: () => branding, all: () => [branding], current: async () => [branding] };
   const site = { ...siteOf(issuer, brandings), path };
   const writing = { site, language, texts: TEXTS[language] };
-  const mail = resetMail(language, { issuer, host: site.host, branding }, "0".repeat(64), 30);
+  const mail = mailOf("reset", { issuer, brandings }, { realmId: undefined }, { language, token: "0".repeat(64) }, 30);
   return [...Object.entries(pagesOf(writing)).map(([name, page]) => [name, printPage(writing, page)] as const), ["mail", mail.html]];
 }
 

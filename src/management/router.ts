@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { senderOf, testMail } from "../accounts/mails.ts";
+import { mailOf } from "../accounts/mails.ts";
 import { keyUri } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import { actsOf, actsOnClient, actsOnUser } from "./acts.ts";
@@ -32,9 +32,9 @@ const operatorDeploymentRouter = router({
   testMail: operatorProcedure
     .input(z.strictObject({ language }).prefault({}))
     .mutation(async ({ ctx: { ports, caller }, input: { language: of } }) => {
-      const { id, email, realmId } = found(await ports.users.byId(caller.userId));
-      await ports.notices.send(id, email, testMail(of, senderOf(ports, realmId)));
-      return { email };
+      const user = found(await ports.users.byId(caller.userId));
+      await ports.notices.send(user.id, user.email, mailOf("test", ports, user, { language: of }));
+      return { email: user.email };
     }),
 });
 

@@ -1,6 +1,6 @@
 import type { AccountPorts } from "../accounts/account-ports.ts";
 import { auditOfUser, type Caller } from "../accounts/caller.ts";
-import { identityLinkedMail, identityUnlinkedMail, senderOf } from "../accounts/mails.ts";
+import { mailOf } from "../accounts/mails.ts";
 import type { Account, SignedIn, User } from "../accounts/ports.ts";
 import { FEDERATED, type HalfSignedIn, type NewSession, signInRefused, startSession } from "../accounts/sign-in.ts";
 import { assertMaySignUp, EMAIL_UNVERIFIED, needsProof, roleOfSignUp, type SignUpPolicy } from "../accounts/sign-up-policy.ts";
@@ -151,29 +151,28 @@ function maySignUp(email: string, policy: SignUpPolicy): boolean {
 
 /** Links an identity to the signed-in user, and notifies them. Idempotent. @throws {Refusal} conflict for an identity of another user */
 export async function linkIdentity(
-  { user: { id, realmId }, session }: SignedIn,
+  { user, session }: SignedIn,
   { issuer, title }: Connection,
   identity: UpstreamIdentity,
   { identityLinks, ...ports }: UpstreamPorts,
   caller: Caller,
 ): Promise<void> {
-  const audit = auditOfUser("identity.linked", id, caller, { reason: "by_user", resources: [issuer] });
-  const outcome = await identityLinks.link(session, identity, identityLinkedMail(caller.language, senderOf(ports, realmId), title), audit);
+  const audit = auditOfUser("identity.linked", user.id, caller, { reason: "by_user", resources: [issuer] });
+  const outcome = await identityLinks.link(session, identity, mailOf("identityLinked", ports, user, caller, title), audit);
   if (outcome !== "taken") return;
   throw new Refusal("conflict", "identity_taken", { description: "This identity already signs in to another account." });
 }
 
 /** Unlinks an identity of the signed-in user, and notifies them. @throws {Refusal} conflict for the last way to sign in */
 export async function unlinkIdentity(
-  { user: { id, realmId }, session }: SignedIn,
+  { user, session }: SignedIn,
   identity: Identity,
   title: string,
   { identityLinks, ...ports }: UpstreamPorts,
   caller: Caller,
 ): Promise<void> {
-  const audit = auditOfUser("identity.unlinked", id, caller, { reason: "by_user", resources: [identity.issuer] });
-  const message = identityUnlinkedMail(caller.language, senderOf(ports, realmId), title);
-  const outcome = await identityLinks.unlink(session, identity, message, audit);
+  const audit = auditOfUser("identity.unlinked", user.id, caller, { reason: "by_user", resources: [identity.issuer] });
+  const outcome = await identityLinks.unlink(session, identity, mailOf("identityUnlinked", ports, user, caller, title), audit);
   if (outcome === "last") throw new Refusal("conflict", "last_way_in", { description: "This is the only way to sign in to the account." });
   if (outcome === "unknown") throw new Refusal("not_found", "identity_unknown", { description: "This identity is not linked." });
 }

@@ -10,7 +10,7 @@ import type { AccountPorts } from "../account-ports.ts";
 import { auditOfUser, type Caller } from "../caller.ts";
 import { deviceOf } from "../device.ts";
 import type { FoundPasskey, PasskeyUse, RelyingParty } from "../factors.ts";
-import { passkeyAddedMail, passkeyCopiedMail, passkeyRemovedMail, senderOf } from "../mails.ts";
+import { mailOf } from "../mails.ts";
 import type { SignedIn, User } from "../ports.ts";
 import type { ProofOutcome, UseProof } from "./proof.ts";
 import {
@@ -87,7 +87,7 @@ const userHandle = (userId: string): Buffer<ArrayBuffer> => Buffer.from(userId.r
 
 async function reportCopy({ id, user }: FoundPasskey, ports: AccountPorts, caller: Caller): Promise<void> {
   const audit = auditOfUser("passkey.refused", user.id, caller, { outcome: "failure", reason: "passkey_copied" });
-  await ports.passkeys.reportCopy(id, user.id, passkeyCopiedMail(caller.language, senderOf(ports, user.realmId)), audit);
+  await ports.passkeys.reportCopy(id, user.id, mailOf("passkeyCopied", ports, user, caller), audit);
 }
 
 /** Authenticates by passkey, with user verification: something the user has, and what unlocks it. Its counter must grow. */
@@ -193,7 +193,7 @@ export async function addPasskey(
       name: shownName(name, nameHere(caller)),
     },
     session.id,
-    passkeyAddedMail(caller.language, senderOf(ports, user.realmId)),
+    mailOf("passkeyAdded", ports, user, caller),
     auditOfUser("passkey.added", user.id, caller),
   );
   if (!added) throw new Refusal("conflict", "passkey_not_added", { description: "This passkey is known already, or you have too many." });
@@ -209,7 +209,7 @@ export async function renamePasskey(id: string, user: User, name: string, { pass
 
 /** Removes a passkey and notifies the user. @throws {Refusal} not_found; conflict for the last way to sign in */
 export async function removePasskey(id: string, { user, session }: SignedIn, ports: AccountPorts, caller: Caller): Promise<void> {
-  const message = passkeyRemovedMail(caller.language, senderOf(ports, user.realmId));
+  const message = mailOf("passkeyRemoved", ports, user, caller);
   const outcome = await ports.passkeys.remove(id, user.id, session.id, message, auditOfUser("passkey.removed", user.id, caller));
   if (outcome === "unknown") throw unknown();
   if (outcome === "last")

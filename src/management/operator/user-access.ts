@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { passkeyRemovedMail, secondFactorRemovedMail, senderOf } from "../../accounts/mails.ts";
+import { mailOf } from "../../accounts/mails.ts";
 import type { Consent } from "../../accounts/ports.ts";
 import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
@@ -31,9 +31,9 @@ export const operatorFactorsRouter = router({
 
   /** Removes the authenticator app with its recovery codes, of a user who has lost both. */
   removeApp: provenOperatorProcedure.input(OfUser.extend({ language })).mutation(async ({ ctx, input: { userId, language: of } }) => {
-    const { realmId } = await userOf(ctx.ports, userId);
+    const user = await userOf(ctx.ports, userId);
     const audit = ctx.audit("second_factor.removed", { userId, reason: BY_OPERATOR });
-    const message = secondFactorRemovedMail(of, senderOf(ctx.ports, realmId));
+    const message = mailOf("secondFactorRemoved", ctx.ports, user, { language: of });
     if (!(await ctx.ports.secondFactors.remove(userId, undefined, message, audit)))
       throw new Refusal("not_found", "second_factor_unknown", { description: "The user has no authenticator app." });
     return { userId };
@@ -42,9 +42,9 @@ export const operatorFactorsRouter = router({
   removePasskey: provenOperatorProcedure
     .input(OfUser.extend({ id: RecordId, language }))
     .mutation(async ({ ctx, input: { userId, id, language: of } }) => {
-      const { realmId } = await userOf(ctx.ports, userId);
+      const user = await userOf(ctx.ports, userId);
       const audit = ctx.audit("passkey.removed", { userId, reason: BY_OPERATOR });
-      const message = passkeyRemovedMail(of, senderOf(ctx.ports, realmId));
+      const message = mailOf("passkeyRemoved", ctx.ports, user, { language: of });
       const outcome = await ctx.ports.passkeys.remove(id, userId, undefined, message, audit);
       if (outcome === "unknown") throw new Refusal("not_found", "passkey_unknown", { description: "The user has no such passkey." });
       if (outcome === "last")

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { lastOperator } from "../../accounts/account.ts";
-import { accountClosedMail, senderOf } from "../../accounts/mails.ts";
+import { mailOf } from "../../accounts/mails.ts";
 import { sendReset } from "../../accounts/password-change.ts";
 import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import { ROLES } from "../../accounts/ports.ts";
@@ -99,8 +99,7 @@ export const operatorUsersRouter = router({
     .mutation(async ({ ctx, input: { id, language: of } }) => {
       assertNotOneself(ctx.caller, id);
       const audit = ctx.audit("user.deleted", { userId: id, reason: "by_operator" });
-      const { realmId } = found(await ctx.ports.users.byId(id));
-      const message = accountClosedMail(of, senderOf(ctx.ports, realmId), true);
+      const message = mailOf("accountRemoved", ctx.ports, found(await ctx.ports.users.byId(id)), { language: of });
       const outcome = await ctx.ports.closing.close(id, undefined, message, audit);
       if (outcome === "last_operator") throw lastOperator();
       found(outcome === "gone" ? undefined : outcome);

@@ -1,28 +1,20 @@
 import { describe, expect, test } from "vitest";
-import {
-  accountClosedMail,
-  identityLinkedMail,
-  identityUnlinkedMail,
-  passkeyAddedMail,
-  passkeyRemovedMail,
-  passwordChangedMail,
-  resetMail,
-  secondFactorAddedMail,
-  secondFactorRemovedMail,
-  verificationMail,
-} from "../../../src/accounts/mails.ts";
+import { mailOf } from "../../../src/accounts/mails.ts";
 import { LANGUAGES } from "../../../src/texts/languages.ts";
+import { aBrandings } from "../../support/builders.ts";
 
 const ISSUER = "https://id.example.test/auth";
-const SENDER = { issuer: ISSUER, host: "id.example.test", branding: {} };
+const PORTS = { issuer: ISSUER, brandings: aBrandings() };
+const USER = { realmId: undefined };
+const EN = { language: "en" } as const;
 const TOKEN = "a1".repeat(32);
 
 describe.for(LANGUAGES)("mails in %s", (language) => {
   const letters = {
-    verification: [verificationMail(language, SENDER, TOKEN, 24), `${ISSUER}/auth/verify?token=${TOKEN}`],
-    reset: [resetMail(language, SENDER, TOKEN, 30), `${ISSUER}/reset?token=${TOKEN}`],
-    changed: [passwordChangedMail(language, SENDER), `${ISSUER}/forgot`],
-    closed: [accountClosedMail(language, SENDER), undefined],
+    verification: [mailOf("verification", PORTS, USER, { language, token: TOKEN }, 24), `${ISSUER}/auth/verify?token=${TOKEN}`],
+    reset: [mailOf("reset", PORTS, USER, { language, token: TOKEN }, 30), `${ISSUER}/reset?token=${TOKEN}`],
+    changed: [mailOf("passwordChanged", PORTS, USER, { language }), `${ISSUER}/forgot`],
+    closed: [mailOf("accountClosed", PORTS, USER, { language }), undefined],
   } as const;
 
   test.for(Object.entries(letters))(
@@ -45,31 +37,31 @@ describe.for(LANGUAGES)("mails in %s", (language) => {
 });
 
 test.for([
-  ["passkey", passkeyAddedMail("en", SENDER)],
-  ["passkey", passkeyRemovedMail("en", SENDER)],
-  ["Two-step sign-in", secondFactorAddedMail("en", SENDER)],
-  ["Two-step sign-in", secondFactorRemovedMail("en", SENDER)],
+  ["passkey", mailOf("passkeyAdded", PORTS, USER, EN)],
+  ["passkey", mailOf("passkeyRemoved", PORTS, USER, EN)],
+  ["Two-step sign-in", mailOf("secondFactorAdded", PORTS, USER, EN)],
+  ["Two-step sign-in", mailOf("secondFactorRemoved", PORTS, USER, EN)],
 ] as const)("a notice names the %s in its first sentence too, which stands without the subject", ([what, { text }]) => {
   expect(text.split("\n\n")[1]).toContain(what);
 });
 
 test.for(LANGUAGES)("the notice of an app in %s leads a user who did not set it up to what works without its code", (language) => {
-  const { text } = secondFactorAddedMail(language, SENDER);
+  const { text } = mailOf("secondFactorAdded", PORTS, USER, { language });
   expect(text).toContain(`${ISSUER}/forgot\n`);
   expect(text.split("/forgot")[1]).toContain("id.example.test");
 });
 
 test("mails name a provider without an article, which would depend on its name", () => {
-  for (const mail of [identityLinkedMail, identityUnlinkedMail])
-    expect(mail("en", SENDER, "Acme").text).toMatch(/An account at Acme was just (?:dis)?connected/);
+  for (const kind of ["identityLinked", "identityUnlinked"] as const)
+    expect(mailOf(kind, PORTS, USER, EN, "Acme").text).toMatch(/An account at Acme was just (?:dis)?connected/);
 });
 
 test("a mail without words after its link ends there", () => {
-  expect(passkeyAddedMail("en", SENDER).text).toMatch(/\/account\/security\n$/);
+  expect(mailOf("passkeyAdded", PORTS, USER, EN).text).toMatch(/\/account\/security\n$/);
 });
 
 test.for(LANGUAGES)("a mail in %s has a title, fits a phone, previews its first sentence, and has colours for the dark", (language) => {
-  const { subject, text, html } = resetMail(language, SENDER, TOKEN, 30);
+  const { subject, text, html } = mailOf("reset", PORTS, USER, { language, token: TOKEN }, 30);
   const [, sentence = ""] = text.split("\n\n");
   expect(html).toContain(`<title>${subject}</title>`);
   expect(html).toContain('<meta name="viewport" content="width=device-width, initial-scale=1">');
@@ -80,13 +72,13 @@ test.for(LANGUAGES)("a mail in %s has a title, fits a phone, previews its first 
 });
 
 test("mails differ between languages", () => {
-  const [en, de] = LANGUAGES.map((language) => passwordChangedMail(language, SENDER));
+  const [en, de] = LANGUAGES.map((language) => mailOf("passwordChanged", PORTS, USER, { language }));
   expect(en?.subject).not.toBe(de?.subject);
 });
 
 test.for(LANGUAGES)("a branded mail in %s has the colour, the name and where to ask", (language) => {
   const branding = { name: "Acme <ID>", accent: "#b3005e", support: "help@acme.test", termsUrl: "https://acme.test/terms" };
-  const { text, html } = resetMail(language, { ...SENDER, branding }, TOKEN, 30);
+  const { text, html } = mailOf("reset", { issuer: ISSUER, brandings: aBrandings(branding) }, USER, { language, token: TOKEN }, 30);
   for (const part of ["Acme <ID>", "help@acme.test", "https://acme.test/terms"]) expect(text).toContain(part);
   expect(html).toContain("background:#b3005e");
   expect(html).not.toContain("<ID>");
