@@ -5,7 +5,7 @@ import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { MAX_IDENTITIES, MAX_IDENTITY_CLAIMS, WORKLOAD_KINDS } from "../clients/workload.ts";
 import { isResourceUri, isScopeToken } from "../protocol/access.ts";
 import { ACR_VALUES } from "../protocol/authentication-context.ts";
-import { DisplayName } from "../protocol/display-name.ts";
+import { DisplayName, isVisible } from "../protocol/display-name.ts";
 import { CLIENT_KINDS, isResourceScope, MAX_SCOPE_LENGTH, MAX_SCOPES } from "../resources/resource.ts";
 import { LANGUAGES } from "../texts/languages.ts";
 import { CONNECTION_AUTH_METHODS, CONNECTION_NAME, PRESETS } from "../upstream/connection.ts";
@@ -21,7 +21,8 @@ export const line = (max: number) =>
     .trim()
     .min(1)
     .max(max)
-    .refine((text) => text.isWellFormed() && !HIDDEN.test(text), "must not contain control, bidirectional or invisible characters");
+    .refine((text) => text.isWellFormed() && !HIDDEN.test(text), "must not contain control, bidirectional or invisible characters")
+    .refine((text) => text === "" || HIDDEN.test(text) || isVisible(text), "must not be blank");
 
 /** A text in each language; languages may be left out. */
 const wording = (max: number) => z.partialRecord(z.enum(LANGUAGES), line(max));

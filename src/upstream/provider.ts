@@ -5,6 +5,7 @@ import { FetchFailure } from "../clients/guarded-fetch.ts";
 import { type PublishedKey, type RemoteKeys, withoutAlias } from "../clients/public-keys.ts";
 import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
+import { keptName } from "../protocol/display-name.ts";
 import type { Connection } from "./connection.ts";
 import { configurations, type ProviderPorts } from "./discovery.ts";
 import { githubIdentity } from "./github.ts";
@@ -111,11 +112,7 @@ const MAX_SUBJECT = 255;
 const MAX_EMAIL = 254;
 const MAX_NAME = 100;
 
-const nameOf = (value: unknown): string | undefined =>
-  textOf(value)
-    ?.replace(/[\p{Cc}\p{Cf}]/gu, "")
-    .trim()
-    .slice(0, MAX_NAME) || undefined;
+const nameOf = (value: unknown): string | undefined => keptName(textOf(value) ?? "", MAX_NAME) || undefined;
 
 type Claims = Readonly<Record<string, unknown>>;
 

@@ -184,6 +184,22 @@ describe("the account page", () => {
     expect([out.status, out.html.includes("You are signed out")]).toEqual([200, true]);
   });
 
+  test.for(["\u200b", "\u2800", "\u3164", "\u00ad\u2060"])(
+    "a name of %j alone is refused at the form and the endpoint",
+    async (firstName) => {
+      const { email } = await signedIn();
+      const browser = aBrowser(server.url);
+      await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
+      const answer = await browser.submit(await browser.follow("/account"), { firstName });
+      expect([answer.status, answer.html.includes("Invisible characters are not allowed.")]).toEqual([400, true]);
+      const other = { email: `other-${email}`, password: PASSWORD, firstName };
+      expect(await browser.json("/auth/register", other)).toMatchObject({
+        status: 400,
+        body: { issues: [{ path: "firstName", message: "Use at least one visible character." }] },
+      });
+    },
+  );
+
   test.for([
     "https://evil.example/",
     "//evil.example/account",

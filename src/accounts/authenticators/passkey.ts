@@ -5,6 +5,7 @@ import type {
 } from "@simplewebauthn/server";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { PHISHING_RESISTANT_ACR } from "../../protocol/authentication-context.ts";
+import { keptName } from "../../protocol/display-name.ts";
 import { newId } from "../../random.ts";
 import type { AccountPorts } from "../account-ports.ts";
 import { auditOfUser, type Caller } from "../caller.ts";
@@ -157,14 +158,6 @@ async function verifiedPasskey({ response, browser }: PasskeyProof, userId: stri
   return outcome.registrationInfo;
 }
 
-/** A name that is not empty. Control characters and those that change the direction of text are dropped. */
-const shownName = (name: string, otherwise: string): string =>
-  name
-    .toWellFormed()
-    .replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, "")
-    .trim()
-    .slice(0, MAX_NAME) || otherwise;
-
 /** The name of a passkey whose user gave none: the system and browser where it was made. */
 function nameHere({ userAgent }: Caller): string {
   const { browser, system } = deviceOf(userAgent);
@@ -190,7 +183,7 @@ export async function addPasskey(
       transports: credential.transports ?? [],
       backedUp: credentialBackedUp,
       aaguid,
-      name: shownName(name, nameHere(caller)),
+      name: keptName(name, MAX_NAME) || nameHere(caller),
     },
     session.id,
     mailOf("passkeyAdded", ports, user, caller),
@@ -203,7 +196,7 @@ const unknown = () => new Refusal("not_found", "passkey_unknown", { description:
 
 /** @throws {Refusal} not_found, also for another user's */
 export async function renamePasskey(id: string, user: User, name: string, { passkeys }: AccountPorts, caller: Caller): Promise<void> {
-  if (!(await passkeys.rename(id, user.id, shownName(name, nameHere(caller)), auditOfUser("passkey.changed", user.id, caller))))
+  if (!(await passkeys.rename(id, user.id, keptName(name, MAX_NAME) || nameHere(caller), auditOfUser("passkey.changed", user.id, caller))))
     throw unknown();
 }
 

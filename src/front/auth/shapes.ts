@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { isRefusal, Refusal } from "../../errors.ts";
+import { isDeceiving, isVisible } from "../../protocol/display-name.ts";
 import { issuesOf } from "../../protocol/issue-messages.ts";
 import { jsonBody } from "../http/body.ts";
 import { apiError, jsonRequest } from "../http/describe.ts";
@@ -13,14 +14,13 @@ const email = z
 /** Longer than any password that the rules allow; the rules themselves are checked later. */
 const password = z.string({ error: "Enter a password." }).max(1024, { error: "This password is too long." });
 
-/** A first or last name, which may be empty. Control characters and those that change the direction of text are refused. */
+/** A first or last name, which may be empty. @see protocol/display-name.ts */
 const name = z
   .string()
   .trim()
   .max(100, { error: "Use at most 100 characters." })
-  .refine((value) => value.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(value), {
-    error: "Use no control or bidirectional characters.",
-  });
+  .refine((value) => value.isWellFormed() && !isDeceiving(value), { error: "Use no control or bidirectional characters." })
+  .refine((value) => value === "" || isVisible(value), { error: "Use at least one visible character." });
 
 export const RegisterBody = z.strictObject({
   email,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { displayNameFault } from "../../../src/protocol/display-name.ts";
+import { displayNameFault, keptName } from "../../../src/protocol/display-name.ts";
 
 test.for([
   ["Notes", undefined],
@@ -10,6 +10,8 @@ test.for([
   ["x".repeat(256), "must have a length of at most 255"],
   ["", "must not be empty"],
   [" \u00a0\u200b\u2060", "must not be blank"],
+  ["\u2800", "must not be blank"],
+  ["\u3164\u{e000}\u00ad", "must not be blank"],
   ["a\u202eb", "must not contain control or bidirectional characters"],
   ["a\nb", "must not contain control or bidirectional characters"],
   ["a\u0000b", "must not contain control or bidirectional characters"],
@@ -17,4 +19,16 @@ test.for([
   ["a\ud800b", "contains a character that cannot be stored"],
 ] as const)("the fault of the display name %j", ([name, fault]) => {
   expect(displayNameFault(name)).toBe(fault);
+});
+
+test.for([
+  [" Ada\u0000 ", "Ada"],
+  ["می\u200cخواهم", "می\u200cخواهم"],
+  ["\u202e\u2066", ""],
+  ["\u200b\u2800", ""],
+  ["🦊".repeat(12), "🦊".repeat(10)],
+  [`${"\u200b".repeat(10)}Ada`, ""],
+  ["a\ud800", "a\ufffd"],
+] as const)("of the name %j of a provider or a passkey, %j is kept", ([name, kept]) => {
+  expect(keptName(name, 10)).toBe(kept);
 });
