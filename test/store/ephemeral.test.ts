@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { authenticationThrottle, FAILURES } from "../../src/clients/throttle.ts";
@@ -167,6 +168,32 @@ if (TEST_REDIS_URL !== undefined)
       await ephemeral.close();
       await server.acl("DELUSER", url.username);
       server.disconnect();
+    });
+
+    test("after a failover, connections to the server that became a replica are given up for the new primary", async () => {
+      const { hostname, port } = new URL(TEST_REDIS_URL as string);
+      const before = new Set<Socket>();
+      let becameReplica = (_: Socket) => false;
+      const address = createServer((inner) => {
+        const outer = connect(Number(port === "" ? 6379 : port), hostname);
+        inner.on("data", (data) => {
+          if (becameReplica(inner)) inner.write("-READONLY You can't write against a read only replica.\r\n");
+          else outer.write(data);
+        });
+        outer.on("data", (data) => inner.write(data));
+        inner.on("error", () => {}).on("close", () => outer.destroy());
+        outer.on("error", () => {}).on("close", () => inner.destroy());
+        before.add(inner);
+      });
+      await new Promise<void>((resolve) => address.listen(0, "127.0.0.1", resolve));
+      const ephemeral = redisEphemeral(`redis://127.0.0.1:${(address.address() as AddressInfo).port}`, "test", undefined, 0);
+      await until(ephemeral.ping);
+      const old = new Set(before);
+      becameReplica = (socket) => old.has(socket);
+      expect(await ephemeral.ping()).toBe(false);
+      await until(ephemeral.ping);
+      await ephemeral.close();
+      address.close();
     });
 
     test("a Redis that is unreachable at the start is logged once, without the password of its URL", async () => {

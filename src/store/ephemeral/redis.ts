@@ -31,6 +31,9 @@ export function breaker(now: () => number) {
   };
 }
 
+/** After a failover the address may lead to another server, while an open connection stays at the one that became a replica. */
+const isOfReplica = ({ message }: Error): boolean => message.includes("READONLY");
+
 /** Times are milliseconds. A late command fails and is not repeated, none waits for a connection, and a silent connection is replaced. */
 const connect = (url: string): Redis =>
   new Redis(url, {
@@ -41,6 +44,7 @@ const connect = (url: string): Redis =>
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     retryStrategy: () => 1_000,
+    reconnectOnError: isOfReplica,
   });
 
 /** Seconds without a refused command after which Redis counts as back: one that is full, or a node of a cluster, takes some and refuses others. */
