@@ -222,6 +222,19 @@ describe("configuration values", () => {
     expect(() => loadConfig({ REDIS_URL: "redis:///1?host=cache" })).toThrow("REDIS_URL: is not a URL of the form");
   });
 
+  test("a URL of Redis may name the number of a database, and any scheme in capitals is the same scheme", () => {
+    const read = (REDIS_URL: string) => loadConfig({ REDIS_URL }).redisUrl;
+    for (const url of ["redis://cache", "redis://cache/", "redis://u:p%25%40@cache:6380/15", "rediss://[::1]:1/0?family=6"])
+      expect(read(url)).toBe(url);
+    expect(read("REDISS://u:p@Cache")).toBe("rediss://u:p@Cache");
+    for (const path of ["/countersign", "/1/2", "/-1", "/1.5"])
+      expect(() => read(`redis://cache${path}`)).toThrow("REDIS_URL: has a path that is not the number of a database;");
+    for (const user of ["canary%zz:p", "u:canary%"]) {
+      expect(() => read(`redis://${user}@cache`)).toThrow("REDIS_URL: has a user name or password with a lone %;");
+      expect(() => read(`redis://${user}@cache`)).not.toThrow("canary");
+    }
+  });
+
   test("lists are deduplicated", () => {
     const config = loadConfig({
       DEFAULT_DYNAMIC_REGISTRATION_SCOPES: "openid  openid crm:read",

@@ -1,8 +1,28 @@
 import { z } from "zod";
 import { ed25519Private, ed25519Public, mldsaPrivate, rsaPrivate, verificationKeys } from "../key-material.ts";
-import { flag, listOf, oneOf, SPACES_OR_COMMAS, settingsOf, text, url, whole } from "./forms.ts";
+import { flag, listOf, oneOf, SPACES_OR_COMMAS, says, settingsOf, text, url, whole } from "./forms.ts";
 
 const storage = settingsOf("Storage");
+
+const hasDatabaseNumber = (value: string) => /^(?:\/\d{0,5})?$/.test(new URL(value).pathname);
+
+const isDecodable = (value: string) => {
+  const { username, password } = new URL(value);
+  try {
+    return decodeURIComponent(username + password) !== undefined;
+  } catch {
+    return false;
+  }
+};
+
+/** In its canonical spelling: the client of Redis compares the scheme letter by letter, and speaks without TLS to `REDISS://`. */
+const redisUrl = url(["redis", "rediss"]).pipe(
+  z
+    .string()
+    .refine(hasDatabaseNumber, says("has a path that is not the number of a database", "end it after the port, or with /1"))
+    .refine(isDecodable, says("has a user name or password with a lone %", "write % as %25"))
+    .transform((value) => new URL(value).href),
+);
 
 export const STORAGE_SETTINGS = {
   DATABASE_URL: storage(url(["postgres", "postgresql"]).optional(), "PostgreSQL 15 or newer.", {
@@ -19,7 +39,7 @@ export const STORAGE_SETTINGS = {
     "`transaction` where DATABASE_URL leads to PgBouncer or another pooler in transaction mode. See docs/production.md.",
   ),
   REDIS_URL: storage(
-    url(["redis", "rediss"]).optional(),
+    redisUrl.optional(),
     "Redis for rate limits, shared caches and wake-up messages. It never holds the only copy of anything that security depends on.",
     { unset: "in this process", file: true },
   ),
