@@ -1,7 +1,7 @@
 import { FIRST_PARTY_CLIENT_ID } from "../clients/client.ts";
 import { resolveClient } from "../clients/find-client.ts";
 import { Refusal } from "../errors.ts";
-import type { ExplainRequest, IntrospectRequest, LoginTokensRequest } from "../gen/countersign/token/v1/token_pb.ts";
+import type { ExplainRequest, IntrospectRequest, IssueCodeRequest, LoginTokensRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret, newId, sameHash } from "../random.ts";
 import { clientView, issueCode, validateAuthorization } from "./authorization.ts";
 import { verifyBearer } from "./bearer.ts";
@@ -33,6 +33,7 @@ const LOGIN_SCOPES = ["openid", "profile", "email"];
  * @see docs/protocol.md#login-tokens
  */
 async function loginTokens({ userId, sessionId, authTime, requestId, oneCall, address }: LoginTokensRequest, core: Core) {
+  core.keys.signing().hybrid?.assertOpen();
   const client = await core.clients.byClientId(FIRST_PARTY_CLIENT_ID);
   if (client === undefined || !client.enabled) throw new Refusal("access_denied", "first_party_client_disabled");
   const audience = [core.issuer];
@@ -61,18 +62,27 @@ const coreOf = (ports: CorePorts): Core => ({
   },
 });
 
-/** @throws {Refusal} temporarily_unavailable while the time is uncertain, or after the call's deadline */
-async function issuing(whole: Core, context: CallContext): Promise<Core> {
-  await whole.clocks?.assertTrue();
-  await whole.keys.settled();
-  return inTime(whole, context);
+/** Approves the request of a device, or stores a code. */
+async function issue(request: IssueCodeRequest, core: Core) {
+  const device = request.request?.deviceRequest;
+  if (device === undefined) return { code: await issueCode(request, core) };
+  await approveDevice(device, request, core);
+  return {};
 }
 
 /** The token core: one function for each method of TokenCoreService. */
 export function tokenCore(ports: CorePorts): TokenCoreImplementation {
   const whole = coreOf(ports);
+  /** What issues: refused with temporarily_unavailable while the time is uncertain, and after the call's deadline. */
+  const issuing =
+    <Request, Answer>(answer: (request: Request, core: Core) => Promise<Answer>) =>
+    async (request: Request, context: CallContext): Promise<Answer> => {
+      await whole.clocks?.assertTrue();
+      await whole.keys.settled();
+      return answer(request, inTime(whole, context));
+    };
   return {
-    token: async (request, context) => answerTokenRequest(request, await issuing(whole, context)),
+    token: issuing(answerTokenRequest),
 
     async validateAuthorization({ request, userId, session, requestId, address }, context) {
       const core = inTime(whole, context);
@@ -86,29 +96,19 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return validateAuthorization(request, userId, signedIn, { address, requestId }, core);
     },
 
-    async issueCode(request, context) {
-      const device = request.request?.deviceRequest;
-      const core = await issuing(whole, context);
-      if (device === undefined) return { code: await issueCode(request, core) };
-      await approveDevice(device, request, core);
-      return {};
-    },
+    issueCode: issuing(issue),
 
-    pushAuthorization: async (request, context) => pushAuthorization(request, await issuing(whole, context)),
-    openPushedRequest: async (request) => openPushedRequest(request, whole),
+    pushAuthorization: issuing(pushAuthorization),
+    openPushedRequest: (request) => openPushedRequest(request, whole),
 
-    authorizeDevice: async (request, context) => authorizeDevice(request, await issuing(whole, context)),
+    authorizeDevice: issuing(authorizeDevice),
     findDeviceRequest: async ({ userCode }) => ({ deviceRequest: await findDeviceRequest(userCode, whole) }),
     async denyDeviceRequest({ deviceRequest }) {
       if (!(await whole.devices.deny(deviceRequest))) throw new Refusal("conflict", "device_approved_before");
       return {};
     },
 
-    async loginTokens(request, context) {
-      const core = await issuing(whole, context);
-      core.keys.signing().hybrid?.assertOpen();
-      return loginTokens(request, core);
-    },
+    loginTokens: issuing(loginTokens),
 
     introspect: (request) => answerIntrospection(request, whole),
 
@@ -133,8 +133,8 @@ export function tokenCore(ports: CorePorts): TokenCoreImplementation {
       return { client: clientView(client) };
     },
 
-    validateLogout: async (request) => validateLogout(request, whole),
-    explain: async (request) => explain(request, whole),
+    validateLogout: (request) => validateLogout(request, whole),
+    explain: (request) => explain(request, whole),
   };
 }
 
