@@ -6,7 +6,7 @@ import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationReque
 import { hashSecret, newSecret } from "../random.ts";
 import { answerableClient, loggedRequest, type ValidRequest, validateRequest } from "./authorization-request.ts";
 import { issueRecord } from "./grants/grant.ts";
-import { consentCovers, consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
+import { consentFingerprint, mayHaveCodeAtOnce, missingConsent, mustAlwaysAsk, needsNoConsent } from "./policy/consent.ts";
 import type { Core } from "./ports.ts";
 import { assertUnused, reopenedRequest } from "./pushed-requests.ts";
 
@@ -39,7 +39,8 @@ export async function authorizationOf(
   const { accessToken, refreshToken, refreshFamilyMax } = core.lifetimes;
   const missing = missingConsent(scopes, resources, consent);
   const maxAge = Math.min(valid.maxAge ?? Number.POSITIVE_INFINITY, valid.demand?.maxAge ?? Number.POSITIVE_INFINITY);
-  const isAsked = mustAlwaysAsk(client) || valid.prompt.includes("consent") || !consentCovers(scopes, resources, consent);
+  const isNew = missing.scopes.length > 0 || missing.resources.length > 0;
+  const isAsked = mustAlwaysAsk(client) || valid.prompt.includes("consent") || isNew;
   return {
     client: clientView(client),
     scopes: [...scopes],

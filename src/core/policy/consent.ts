@@ -7,12 +7,13 @@ const CLIENT_ITSELF = "";
 
 /**
  * What of a request is new to the user: scopes that were not allowed, or not at one of the resources that were, and resources at which
- * nothing was. Nothing is new where consentCovers holds.
+ * nothing was. What was allowed at one resource says nothing about another. Where nothing is new, the consent covers the request.
+ * @see docs/protocol.md#consent
  */
 export function missingConsent(scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined) {
   if (consent === undefined) return { scopes, resources };
   const isKnown = (place: string): boolean => place === CLIENT_ITSELF || Object.hasOwn(consent.allowed, place);
-  const known = Object.keys(scopesByResource(scopes, resources)).filter(isKnown);
+  const known = placesOf(resources).filter(isKnown);
   const isAllowed = (scope: string): boolean =>
     consent.scopes.includes(scope) && known.every((place) => consent.allowed[place]?.includes(scope));
   return { scopes: scopes.filter((scope) => !isAllowed(scope)), resources: resources.filter((resource) => !isKnown(resource)) };
@@ -20,16 +21,6 @@ export function missingConsent(scopes: readonly string[], resources: readonly st
 
 /** Whether a client is never asked for: the console is the service itself. @see docs/protocol.md#console-sign-in */
 export const needsNoConsent = ({ clientId }: Pick<Client, "clientId">): boolean => clientId === CONSOLE_CLIENT_ID;
-
-/**
- * Whether a prior consent covers each scope at each resource. What was allowed at one resource says nothing about another.
- * @see docs/protocol.md#consent
- */
-export const consentCovers = (scopes: readonly string[], resources: readonly string[], consent: ConsentView | undefined): boolean =>
-  consent !== undefined &&
-  Object.entries(scopesByResource(scopes, resources)).every(([place, wanted]) =>
-    wanted.every((scope) => Object.hasOwn(consent.allowed, place) && consent.allowed[place]?.includes(scope)),
-  );
 
 const originOf = (uri: string): string => {
   const parsed = URL.parse(uri);
@@ -80,4 +71,6 @@ export const mayHaveCodeAtOnce = ({ client, prompt, maxAge, acrValues, hintedSub
 
 /** The same scopes for each resource, or without resources for the client itself. */
 export const scopesByResource = (scopes: readonly string[], resources: readonly string[]): Readonly<Record<string, readonly string[]>> =>
-  Object.fromEntries((resources.length === 0 ? [CLIENT_ITSELF] : resources).map((place) => [place, scopes]));
+  Object.fromEntries(placesOf(resources).map((place) => [place, scopes]));
+
+const placesOf = (resources: readonly string[]): readonly string[] => (resources.length === 0 ? [CLIENT_ITSELF] : resources);

@@ -13,7 +13,7 @@ import {
   requestableScopes,
   serviceReach,
 } from "../../../src/core/policy/access.ts";
-import { consentCovers, missingConsent } from "../../../src/core/policy/consent.ts";
+import { missingConsent } from "../../../src/core/policy/consent.ts";
 import { aClient, clientGrant, descriptionOf, refusalOf } from "../../support/builders.ts";
 
 /** Decides on client credentials of a client that is registered for the grant. */
@@ -144,6 +144,9 @@ test("RFC 8707: at most ten resources are accepted, and repeats count once", asy
   await expect(requestableResources(many, ISSUER, "never", knows)).rejects.toMatchObject({ code: "invalid_target" });
   await expect(requestableResources([...many.slice(1), ...many.slice(1)], ISSUER, "never", knows)).resolves.toHaveLength(10);
 });
+
+const consentCovers = (...request: Parameters<typeof missingConsent>): boolean =>
+  Object.values(missingConsent(...request)).every((missing) => missing.length === 0);
 
 test("docs/protocol.md#consent: consent is skipped only when scopes are covered for each resource", () => {
   const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
