@@ -6,6 +6,7 @@ import { firstExpiry } from "./config/key-material.ts";
 import { DAY, says } from "./config/settings/forms.ts";
 import {
   CERTIFICATE_SETTINGS,
+  groupOf,
   metaOf,
   SETTING_NAMES,
   SETTINGS,
@@ -99,7 +100,7 @@ function configOf(s: Settings) {
     environment: s.NODE_ENV,
     host: s.HOST,
     port: s.PORT,
-    grpc: grpcConfig(s),
+    grpc: groupOf(s, "GRPC"),
     issuer,
     ...storageConfig(s),
     keys: {
@@ -115,9 +116,9 @@ function configOf(s: Settings) {
       /** Likewise; they open secrets and seal none. */
       vaultKeysPrevious: s.VAULT_KEY_PREVIOUS,
     },
-    tokenCore: tokenCoreConfig(s),
+    tokenCore: groupOf(s, "TOKEN_CORE"),
     mail: { smtpUrl: s.SMTP_URL, from: s.MAIL_FROM ?? mailFrom(s.BRAND_NAME ?? DEFAULT_NAME, issuer) },
-    branding: brandingConfig(s),
+    branding: groupOf(s, "BRAND"),
     lifetimes: {
       accessToken: s.ACCESS_TOKEN_TTL,
       idToken: s.ID_TOKEN_TTL,
@@ -138,13 +139,9 @@ function configOf(s: Settings) {
     },
     ...requestConfig(s),
     defaultClientEnvironment: s.DEFAULT_CLIENT_ENVIRONMENT ?? (s.NODE_ENV === "production" ? "production" : "development"),
-    idJag: {
-      enabled: s.ID_JAG_ENABLED,
-      trustedIssuers: s.ID_JAG_TRUSTED_ISSUERS as readonly string[],
-      maxAssertionLifetime: s.ID_JAG_MAX_ASSERTION_LIFETIME,
-    },
+    idJag: groupOf(s, "ID_JAG"),
     pqc: { hybrid: s.HYBRID_SIGNING_ENABLED, delivery: s.PQC_TOKEN_DELIVERY },
-    wallet: walletConfig(s),
+    wallet: groupOf(s, "WALLET"),
     provisionFile: s.PROVISION_FILE,
     trustProxy: s.TRUST_PROXY,
     certificates: certificatesOf(s),
@@ -157,15 +154,6 @@ function configOf(s: Settings) {
     signIn: { email: s.COUNTERSIGN_EMAIL, password: s.COUNTERSIGN_PASSWORD },
   } as const;
 }
-
-const grpcConfig = (s: Settings) => ({
-  host: s.GRPC_HOST,
-  port: s.GRPC_PORT,
-  tlsCert: s.GRPC_TLS_CERT,
-  tlsKey: s.GRPC_TLS_KEY,
-  clientCa: s.GRPC_TLS_CLIENT_CA,
-  trustProxy: s.GRPC_TRUST_PROXY,
-});
 
 /** The settings that hold certificates, and when the first of each expires, in seconds since the epoch. */
 const certificatesOf = (s: Settings) =>
@@ -215,41 +203,11 @@ const requestConfig = (s: Settings) => ({
   cimdEnabled: s.CIMD_ENABLED,
 });
 
-const brandingConfig = (s: Settings) => ({
-  name: s.BRAND_NAME,
-  logo: s.BRAND_LOGO,
-  accent: s.BRAND_ACCENT,
-  termsUrl: s.BRAND_TERMS_URL,
-  privacyUrl: s.BRAND_PRIVACY_URL,
-  support: s.BRAND_SUPPORT,
-});
-
 /** The address of the service with its name, quoted where it is more than one word (RFC 5322 §3.4). */
 const mailFrom = (name: string, issuer: string): string => {
   const shown = /^[A-Za-z0-9]+$/.test(name) ? name : `"${name.replace(/["\\]/g, "")}"`;
   return `${shown} <no-reply@${new URL(issuer).hostname}>`;
 };
-
-const tokenCoreConfig = (s: Settings) => ({
-  url: s.TOKEN_CORE_URL,
-  secret: s.TOKEN_CORE_SECRET,
-  previousSecret: s.TOKEN_CORE_SECRET_PREVIOUS,
-  ca: s.TOKEN_CORE_CA,
-  tlsCert: s.TOKEN_CORE_TLS_CERT,
-  tlsKey: s.TOKEN_CORE_TLS_KEY,
-});
-
-const walletConfig = (s: Settings) => ({
-  enabled: s.WALLET_FEDERATION_ENABLED,
-  trustedIssuers: s.WALLET_TRUSTED_ISSUERS as readonly string[],
-  credentialTypes: s.WALLET_CREDENTIAL_TYPES as readonly string[],
-  subjectClaim: s.WALLET_SUBJECT_CLAIM,
-  issuerRoots: s.WALLET_ISSUER_ROOTS,
-  status: s.WALLET_CREDENTIAL_STATUS,
-  verifierCert: s.WALLET_VERIFIER_CERT,
-  verifierKey: s.WALLET_VERIFIER_KEY,
-  clientIdPrefix: s.WALLET_CLIENT_ID_PREFIX,
-});
 
 const printable = (name: string) => name.replace(/[^\w.-]/g, "?").slice(0, 80);
 

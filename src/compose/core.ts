@@ -143,8 +143,8 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
     around.metrics,
     around.refusals,
   );
-  const { host, port, tlsCert: cert, tlsKey: key, clientCa, trustProxy } = config.grpc;
-  const { secret, previousSecret } = config.tokenCore;
+  const { host, port, tlsCert: cert, tlsKey: key, tlsClientCa: clientCa, trustProxy } = config.grpc;
+  const { secret, secretPrevious: previousSecret } = config.tokenCore;
   const listener = await listening({ setting: "GRPC_PORT", port, host }, () =>
     startGrpcListener({
       host,

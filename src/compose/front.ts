@@ -68,7 +68,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
     deployment: { deployment: deploymentOf(config, sql, callers), settings: settingsOf(config) },
     fault,
     brandings,
-    wallets: config.wallet.enabled ? await walletsOf(config, sql, around) : undefined,
+    wallets: config.wallet.federationEnabled ? await walletsOf(config, sql, around) : undefined,
     wakeOutbox: mails.wake,
   });
   for (const path of [...routes.flatMap(pathsOf), ...CONNECT_PATHS]) around.routes.add(path);

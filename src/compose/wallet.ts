@@ -25,7 +25,7 @@ export function composeWallet(config: Config, sql: Sql, ephemeral: Ephemeral, cl
 
 function linkingPorts(config: Config, sql: Sql, ephemeral: Ephemeral, clock: Clock): LinkingPorts {
   const { issuer, wallet } = config;
-  const policy = { ...wallet, types: wallet.credentialTypes };
+  const policy = { ...wallet, types: wallet.credentialTypes, status: wallet.credentialStatus };
   const query = credentialQuery(policy);
   const verifier = verifierOf({ issuer, ...wallet });
   const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: reachesLoopback(config) });

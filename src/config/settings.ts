@@ -25,6 +25,25 @@ export const SETTINGS = z.object({
 export type SettingName = keyof typeof SETTINGS.shape;
 export type Settings = z.output<typeof SETTINGS>;
 
+/** A name in camel case, without the prefix of its group. */
+type Member<Name extends string> = Name extends `${infer Word}_${infer Rest}`
+  ? `${Lowercase<Word>}${Capitalize<Member<Rest>>}`
+  : Lowercase<Name>;
+type Group<Prefix extends string> = {
+  readonly [Name in SettingName as Name extends `${Prefix}_${infer Rest}` ? Member<Rest> : never]: Readonly<Settings[Name]>;
+};
+
+/** The settings with a prefix, by the rest of their names: `GRPC_TLS_CERT` is `tlsCert` of the group `GRPC`. */
+export function groupOf<const Prefix extends string>(settings: Settings, prefix: Prefix): Group<Prefix> {
+  const own = Object.entries(settings).filter(([name]) => name.startsWith(`${prefix}_`));
+  const member = (name: string) =>
+    name
+      .slice(prefix.length + 1)
+      .toLowerCase()
+      .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(own.map(([name, value]) => [member(name), value])) as Group<Prefix>;
+}
+
 export const SETTING_NAMES = Object.keys(SETTINGS.shape) as SettingName[]; // zod keeps the order of the members
 
 export const metaOf = (name: SettingName): SettingMeta => SETTINGS.shape[name].meta() as unknown as SettingMeta; // every setting above has one

@@ -106,11 +106,11 @@ describe("configuration defaults", () => {
       idJag: { enabled: false, trustedIssuers: [], maxAssertionLifetime: 300 },
       pqc: { hybrid: false, delivery: "reference" },
       wallet: {
-        enabled: false,
+        federationEnabled: false,
         trustedIssuers: [],
         credentialTypes: ["urn:eudi:pid:1"],
         subjectClaim: "sub",
-        status: "strict",
+        credentialStatus: "strict",
         clientIdPrefix: "x509_san_dns",
       },
       trustProxy: false,
