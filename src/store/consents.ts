@@ -10,7 +10,7 @@ import { isUuid } from "../random.ts";
 import { auditEach, entriesIn, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { dropCodes, endGrants } from "./grant-rows.ts";
-import { type ListDescription, listPage } from "./list-query.ts";
+import { type ListDescription, listPage, pageByAge } from "./list-query.ts";
 import { removing } from "./managed-records.ts";
 import type { Outcome } from "./provisioned-users.ts";
 import {
@@ -44,13 +44,8 @@ const AT_ONCE = 1_000;
 const OF_USER = statement(
   "consents_of_user",
   `select ${CONSENTS.select(CONSENT)} from consents where user_id = $1::uuid and ($2::uuid is null or consents.id < $2::uuid)
-   order by consents.id desc limit ${AT_ONCE}`,
+   order by consents.id desc limit $3::int`,
 );
-const LIST_OF_USER: ListDescription<"created"> = {
-  table: CONSENTS,
-  select: CONSENTS.select(CONSENT),
-  sorts: { created: { by: null, order: "desc" } },
-};
 
 const added = (column: string): string =>
   `consents.${column} || array(select word from unnest(excluded.${column}) as word where word <> all(consents.${column}))`;
@@ -96,8 +91,8 @@ const CONSENT_SQL = statements("consent", {
 });
 
 export const consents = (sql: Sql): Consents => ({
-  ofUser: (userId) => allInParts(AT_ONCE, (after) => rowsOf<Consent>(sql, OF_USER, [userId, after])),
-  list: (userId, part) => listPage<Consent, "created">(sql, LIST_OF_USER, { where: { userId } }, part),
+  ofUser: (userId) => allInParts(AT_ONCE, (after) => rowsOf<Consent>(sql, OF_USER, [userId, after, AT_ONCE])),
+  list: (userId, part) => pageByAge(part, (after, most) => rowsOf<Consent>(sql, OF_USER, [userId, after, most])),
   give: async (consent, audit) => {
     const row = newRow({ ...consent, allowed: scopesByResource(consent.scopes, consent.resources) });
     const [given] = await sql.query<{ isFull: boolean }>(CONSENT_SQL.give, [jsonRows([{ ...row, session_id: consent.sessionId, audit }])]);

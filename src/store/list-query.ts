@@ -31,14 +31,30 @@ const unusable = (cause?: unknown): Refusal =>
 
 /** @throws {Refusal} invalid_request for a cursor that this list with this sort and order has not given */
 export function positionOf(cursor: string, sort: NamedSort): Position {
-  if (sort.by === null) {
-    if (isUuid(cursor)) return { id: cursor, value: null };
-    throw unusable();
-  }
+  if (sort.by === null) return { id: idIn(cursor), value: null };
   const [name, order, value, id] = partsOf(cursor);
   if (name !== sort.name || order !== sort.order || typeof id !== "string" || !isUuid(id)) throw unusable();
   if (typeof value !== "string" || !isValue(value, sort)) throw unusable();
   return { id, value };
+}
+
+/** Of a list by age. */
+function idIn(cursor: string): string {
+  if (!isUuid(cursor)) throw unusable();
+  return cursor;
+}
+
+/**
+ * A page of a list by age that has a statement of its own.
+ * @param read at most so many rows older than the one with this id; null: from the newest on  @throws {Refusal} as positionOf
+ */
+export async function pageByAge<Row extends { readonly id: string }>(
+  { limit, cursor }: Part,
+  read: (after: string | null, most: number) => Promise<readonly Row[]>,
+): Promise<Page<Row>> {
+  const rows = await read(cursor === undefined ? null : idIn(cursor), limit + 1);
+  const items = rows.slice(0, limit);
+  return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total: null };
 }
 
 function partsOf(cursor: string): readonly unknown[] {

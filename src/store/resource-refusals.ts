@@ -3,7 +3,7 @@ import { EMPTY_PAGE, TOTAL_LIMIT } from "../paging.ts";
 import { isUuid } from "../random.ts";
 import { resourceKey } from "../resources/resource.ts";
 import { AUDIT_RECORD, type AuditRow, recordOf } from "./audit-trail.ts";
-import { positionOf } from "./list-query.ts";
+import { pageByAge } from "./list-query.ts";
 import { isStorable, rowsOf, statement, statements, type Tx } from "./sql.ts";
 
 // A resource is named as its record is, in the realm of the client.
@@ -42,18 +42,14 @@ const SQL = statements("resource_refusals", {
    group by 1 order by 2 desc, 1`,
 });
 
-const BY_AGE = { by: null, name: "created", order: "desc" } as const;
-
 export const resourceRefusals = (sql: Tx): ResourceRefusals => {
   return {
-    list: async (realmId, named, { limit, cursor, count }) => {
+    list: async (realmId, named, part) => {
       if (!isUuid(realmId) || !isStorable(named)) return EMPTY_PAGE;
-      const after = cursor === undefined ? null : positionOf(cursor, BY_AGE).id;
       const whose = [realmId, resourceKey(named)];
-      const rows = await sql.query<AuditRow>(SQL.list, [...whose, after, limit + 1]);
-      const [counted] = count ? await sql.query<{ total: number }>(SQL.total, whose) : [];
-      const items = rows.slice(0, limit).map(recordOf);
-      return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null, total: counted?.total ?? null };
+      const { items, next } = await pageByAge(part, (after, most) => sql.query<AuditRow>(SQL.list, [...whose, after, most]));
+      const [counted] = part.count ? await sql.query<{ total: number }>(SQL.total, whose) : [];
+      return { items: items.map(recordOf), next, total: counted?.total ?? null };
     },
     reasons: (realmId, named) => rowsOf(sql, SQL.reasons, [realmId, resourceKey(named)]),
   };
