@@ -34,7 +34,9 @@ describe("static files of the pages", () => {
     expect(response.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
     expect(await response.text()).not.toMatch(/url\(|@import/);
     const etag = response.headers.get("etag") ?? "";
-    expect((await fetch(server.url + path, { headers: { "if-none-match": etag } })).status).toBe(304);
+    // A proxy that compresses answers makes the tag a weak one.
+    for (const held of [etag, `W/${etag}`, `"other", ${etag}`])
+      expect((await fetch(server.url + path, { headers: { "if-none-match": held } })).status).toBe(304);
   });
 });
 

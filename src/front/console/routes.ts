@@ -4,7 +4,7 @@ import { brotliDecompressSync, gzipSync } from "node:zlib";
 import { Refusal } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
 import type { RandomBytes } from "../../random.ts";
-import { apiErrorPrinter, pageHeaders } from "../http/answers.ts";
+import { apiErrorPrinter, FOREVER, pageHeaders } from "../http/answers.ts";
 import { languageOf } from "../http/caller.ts";
 import { text } from "../http/describe.ts";
 import type { FrontContext, Handler, Route } from "../http/routes.ts";
@@ -57,7 +57,7 @@ function assetHandler(): Handler {
     const asset = (await assets()).get((ctx.params as { readonly file: string }).file);
     if (asset === undefined) throw new Refusal("not_found", "no_such_path");
     const encoding = ENCODINGS.find((each) => ctx.acceptsEncodings(each) === each) ?? "identity";
-    ctx.set("Cache-Control", "public, max-age=31536000, immutable");
+    ctx.set("Cache-Control", FOREVER);
     ctx.vary("Accept-Encoding");
     if (encoding !== "identity") ctx.set("Content-Encoding", encoding);
     ctx.set("Content-Type", asset.type);

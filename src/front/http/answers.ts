@@ -116,12 +116,15 @@ export function prepareDocument(body: string | Buffer, contentType: string) {
   return { body, contentType, etag: `"${hash("sha256", body, "base64url").slice(0, 27)}"` };
 }
 
+/** Of a file whose path contains a hash of its content. */
+export const FOREVER = "public, max-age=31536000, immutable";
+
 /**
  * Sends the document, or 304 where the client already has it (RFC 9110 §13.1.2).
- * @param maxAge seconds for which caches may keep it; without it they revalidate at each use
+ * @param caching whether caches may keep it; by default they revalidate at each use
  */
-export function sendDocument(ctx: HotContext, { body, contentType, etag }: PreparedDocument, maxAge?: number): void {
-  ctx.set("Cache-Control", maxAge === undefined ? "no-cache" : `public, max-age=${maxAge}`);
+export function sendDocument(ctx: HotContext, { body, contentType, etag }: PreparedDocument, caching = "no-cache"): void {
+  ctx.set("Cache-Control", caching);
   ctx.set("ETag", etag);
   if (holds(ctx.req.headers["if-none-match"], etag)) {
     ctx.status = 304;

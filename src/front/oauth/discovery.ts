@@ -13,8 +13,8 @@ import { apiErrorPrinter, prepareDocument, sendDocument } from "../http/answers.
 import { json, lazily } from "../http/describe.ts";
 import type { Route } from "../http/routes.ts";
 
-const MAX_AGE = 300;
-/** Seconds for which the realm's scopes are cached; clients may keep the document for MAX_AGE anyway. */
+const CACHING = "public, max-age=300";
+/** Seconds for which the realm's scopes are cached; clients may keep the document longer anyway. */
 const FRESH = 1;
 /** Seconds before a realm that did not answer is asked again. */
 const PAUSE = 3;
@@ -71,7 +71,7 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
       async answer(ctx) {
         const current = await stored();
         if (current !== made.from) made = prepare(current);
-        sendDocument(ctx, made.document, MAX_AGE);
+        sendDocument(ctx, made.document, CACHING);
       },
     };
   };

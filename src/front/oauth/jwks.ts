@@ -7,8 +7,8 @@ import { apiErrorPrinter, type PreparedDocument, prepareDocument, sendDocument }
 import { apiError, json, publicOperation } from "../http/describe.ts";
 import type { Route } from "../http/routes.ts";
 
-/** Seconds: a new key signs 300 after its publication, of which 30 may pass until every core knows it, and FRESH until fronts do. */
-const MAX_AGE = 240;
+/** 240 seconds: a new key signs 300 after its publication, of which 30 may pass until every core knows it, and FRESH until fronts do. */
+const CACHING = "public, max-age=240";
 /** Seconds for which a set is served without asking the core again; a rotation shows after at most these. */
 const FRESH = 3;
 /** Seconds for which the last set is served while no core answers. */
@@ -32,7 +32,7 @@ export function jwksRoute({ core, issuer, clock }: { readonly core: TokenCore; r
         "304": { description: "Not changed." },
         "503": apiError("No key is known yet."),
       }),
-    answer: async (ctx) => sendDocument(ctx, await current(), MAX_AGE),
+    answer: async (ctx) => sendDocument(ctx, await current(), CACHING),
   };
 }
 

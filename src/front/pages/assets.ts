@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
+import { FOREVER, sendDocument } from "../http/answers.ts";
 import type { FrontContext } from "../http/routes.ts";
 
 const TYPES = { css: "text/css; charset=utf-8", svg: "image/svg+xml", js: "text/javascript; charset=utf-8" } as const;
@@ -12,21 +13,8 @@ const file = (path: string): URL => new URL(`./assets/${path}`, import.meta.url)
 function asset(name: string, type: keyof typeof TYPES, parts: readonly URL[] = [file(`${name}.${type}`)]) {
   const content = Buffer.concat(parts.map((part) => readFileSync(part)));
   const tag = hash("sha256", content, "hex").slice(0, 16);
-  const etag = `"${tag}"`;
-  return {
-    path: `/assets/${name}.${tag}.${type}`,
-    content,
-    handler(ctx: FrontContext): void {
-      ctx.set("Cache-Control", "public, max-age=31536000, immutable");
-      ctx.set("ETag", etag);
-      if (ctx.req.headers["if-none-match"] === etag) {
-        ctx.status = 304;
-        return;
-      }
-      ctx.set("Content-Type", TYPES[type]);
-      ctx.body = content;
-    },
-  };
+  const document = { body: content, contentType: TYPES[type], etag: `"${tag}"` };
+  return { path: `/assets/${name}.${tag}.${type}`, content, handler: (ctx: FrontContext) => sendDocument(ctx, document, FOREVER) };
 }
 
 /** In this order: later files override. */

@@ -4,6 +4,7 @@ import type { Branding, Brandings } from "../../branding/branding.ts";
 import { accentStyle } from "../../branding/colour.ts";
 import { logoFile } from "../../branding/logo.ts";
 import { Refusal } from "../../errors.ts";
+import { FOREVER } from "../http/answers.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
 
 /** The path of all files of brandings. */
@@ -65,7 +66,7 @@ export const brandFilePage =
     // Another process may have sent a page with a branding that this one has not read yet.
     const file = named(brandings.all()) ?? named(await brandings.current());
     if (file === undefined) throw new Refusal("not_found", "no_such_path");
-    ctx.set("Cache-Control", "public, max-age=31536000, immutable");
+    ctx.set("Cache-Control", FOREVER);
     ctx.set("Content-Security-Policy", POLICY);
     ctx.set("Content-Type", file.type);
     ctx.body = file.body;

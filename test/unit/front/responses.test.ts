@@ -101,7 +101,7 @@ test("a document is sent with its ETag, and no-cache unless it may be cached", (
   expect(prepareDocument("another", "text/css").etag).not.toBe(document.etag);
   const sent = { status: 404, body: "body { }", headers: { "Cache-Control": "no-cache", ETag: document.etag, "Content-Type": "text/css" } };
   expect(written((ctx) => sendDocument(ctx, document))).toEqual(sent);
-  expect(written((ctx) => sendDocument(ctx, document, 60)).headers["Cache-Control"]).toBe("public, max-age=60");
+  expect(written((ctx) => sendDocument(ctx, document, "public, max-age=60")).headers["Cache-Control"]).toBe("public, max-age=60");
 });
 
 test.for([
