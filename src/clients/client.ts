@@ -167,6 +167,9 @@ export const isOpenlyRegistered = (client: Client): boolean => client.origin ===
 /** The resources that a client represents: it may request tokens for them by itself, and introspect their tokens. */
 export const audienceOf = (client: Client): readonly string[] => client.audience ?? [client.clientId];
 
+/** Clients that a developer makes; one call lists all of them. */
+export const MOST_CLIENTS = 1_000;
+
 /** Scopes that need a signed-in user (OIDC Core §3.1.2.1 and §11). */
 export const PERSONAL_SCOPES: ReadonlySet<string> = new Set(["openid", "offline_access"]);
 

@@ -13,6 +13,10 @@ const TARGET = `target as (select id, client_id, environment from clients where 
 
 /** Keys in a list, revoked ones last. */
 const MOST_LISTED = 500;
+/** Revoked keys that stay, so that a list has all. The audit trail has the others. */
+const KEPT_REVOKED = MOST_LISTED - MOST_VALID_KEYS;
+/** Revoked keys that one call removes: a former release kept any number. */
+const REMOVED_AT_ONCE = 1_000;
 
 const SQL = statements("api_key", {
   /** Calls for the same client come one after the other, so that each sees the keys of those before it. */
@@ -22,6 +26,10 @@ const SQL = statements("api_key", {
      insert into api_keys (id, client_id, name, prefix, last4, key_hash)
      select $3::uuid, id, $4, $5, $6, $7::bytea from target where environment = 'development'
        and (select count(*) from api_keys where client_id = target.id and revoked_at is null) < ${MOST_VALID_KEYS} returning *),
+   removed as (
+     delete from api_keys where id = any(array(
+       select api_keys.id from api_keys join created on api_keys.client_id = created.client_id where api_keys.revoked_at is not null
+       order by api_keys.id desc offset ${KEPT_REVOKED} limit ${REMOVED_AT_ONCE}))),
    logged as (${auditEach("created", "$8")})
    select ${API_KEYS.select(API_KEY, "created")} from created`,
   ofClient: `with ${TARGET}

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { AuditEntry } from "../audit.ts";
-import { type Client, SETTING_MEMBERS } from "../clients/client.ts";
+import { type Client, MOST_CLIENTS, SETTING_MEMBERS } from "../clients/client.ts";
 import type {
   ClientChange,
   ClientDirectory,
@@ -19,7 +19,7 @@ import { auditEach, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
-import { firstRow, fromHex, isStorable, jsonRows, rowsOf, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { firstRow, fromHex, hasRow, isStorable, jsonRows, rowsOf, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { CLIENT_DOCUMENTS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -61,8 +61,26 @@ export async function storeNewClient(
   throw new Refusal("conflict", "client_id_taken", { description: "There is already a client with this client_id." });
 }
 
+const ROOM = statements("client_room", {
+  /** Registrations of the same developer come one after the other, so that each sees the clients of those before it. */
+  lockOwner: "select 1 as one from users where id = $1::uuid for no key update",
+  isTaken: `select 1 as one from clients where owner_id = $1::uuid and origin = 'developer' offset ${MOST_CLIENTS - 1} limit 1`,
+});
+
+/** @throws {Refusal} conflict for a developer who has made as many clients as one may have */
+async function assertRoom(tx: Tx, ownerId: string): Promise<void> {
+  await tx.query(ROOM.lockOwner, [ownerId]);
+  if (!(await hasRow(tx, ROOM.isTaken, [ownerId]))) return;
+  const description = `A developer has at most ${MOST_CLIENTS} clients. Delete one that is not used any more.`;
+  throw new Refusal("conflict", "too_many_clients", { description });
+}
+
 export const clientRegistry = (sql: Sql): ClientRegistry => ({
-  register: (client, audit) => sql.transaction((tx) => storeNewClient(tx, client, audit)),
+  register: (client, audit) =>
+    sql.transaction(async (tx) => {
+      if (client.origin === "developer" && client.ownerId !== null) await assertRoom(tx, client.ownerId);
+      return storeNewClient(tx, client, audit);
+    }),
 });
 
 /** Parameter $2 of the statements on what is IN_REACH. */

@@ -103,3 +103,21 @@ describe("deletion of registrations without use", () => {
     await expect(operator.operator.clients.deleteMany.mutate({ ids: many })).rejects.toMatchObject({ data: { error: "invalid_request" } });
   });
 });
+
+test("a developer has 1000 clients at most, also where several are made at once; another developer may make some", async () => {
+  const client = { name: "Notes", scopes: ["openid"] };
+  const many = await addUser(api.database, "many@example.test");
+  const made = await api.call(many, "POST", "/api/clients/", client);
+  const { id } = await made.json();
+  const copy = `insert into clients select (jsonb_populate_record(clients, jsonb_build_object('id', uuid_v7(), 'client_id', 'many-' || n))).*
+    from clients, generate_series(1, 998) as n where clients.id = $1::uuid`;
+  await runText(api.database.sql, copy, [id]);
+  const answers = await Promise.all(Array.from({ length: 6 }, () => api.call(many, "POST", "/api/clients/", client)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409]);
+  const refused = await api.call(many, "POST", "/api/clients/", client);
+  expect(await refused.json()).toMatchObject({ statusCode: 409, message: expect.stringContaining("at most 1000 clients") });
+  expect((await api.call(ids.bob, "POST", "/api/clients/", client)).status).toBe(201);
+  expect((await (await api.call(many, "GET", "/api/clients/")).json()).clients).toHaveLength(1_000);
+  await api.call(many, "DELETE", `/api/clients/${id}`);
+  expect((await api.call(many, "POST", "/api/clients/", client)).status).toBe(201);
+});

@@ -59,6 +59,8 @@ describe("POST /api/clients/{clientId}/api-keys", () => {
       .json()
       .then(({ apiKeys }) => apiKeys);
     expect([listed.length, listed.filter(({ revokedAt }) => revokedAt === null).length]).toEqual([500, 100]);
+    const kept = statement("test_kept_keys", "select count(*)::int as n from api_keys where client_id = $1::uuid");
+    expect(await api.database.sql.query(kept, [id])).toEqual([{ n: 500 }]); // all others were revoked
     await api.call(ada, "DELETE", `/api/clients/${id}/api-keys/${last}`);
     expect((await api.call(ada, "POST", `/api/clients/${id}/api-keys`, { name: "one more" })).status).toBe(201);
   });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
-import { ENVIRONMENTS, OPERATOR_AUTH_METHODS } from "../../clients/client.ts";
+import { ENVIRONMENTS, MOST_CLIENTS, OPERATOR_AUTH_METHODS } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { ClientPatch, CreateApiKeyInput, CreateClientInput } from "../../management/inputs.ts";
 import { authenticateCaller } from "../../management/trpc.ts";
@@ -47,7 +47,12 @@ function collectionRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls
     route("POST", COLLECTION, create, () => ({
       summary: "Makes a client",
       requestBody: jsonRequest(CreateClientInput),
-      responses: { "201": json("The client, with its secret.", CreatedClient()), ...notAllowed(), ...invalidBody() },
+      responses: {
+        "201": json("The client, with its secret.", CreatedClient()),
+        ...notAllowed(),
+        ...invalidBody(),
+        "409": apiError(`You have ${MOST_CLIENTS} clients: delete one.`),
+      },
     })),
   ];
 }
