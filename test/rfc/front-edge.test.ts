@@ -192,6 +192,8 @@ describe("paths and methods", () => {
       /^HTTP\/1.1 200/,
     );
     expect(await rawRequest(front.port, "GET http://[::1/json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1.1 200/);
+    for (const host of ["a b<>", "user@x", "[::1"])
+      expect(await rawRequest(front.port, `GET /json HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 400/);
     expect(await rawRequest(front.port, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1.1 400/);
   });
 

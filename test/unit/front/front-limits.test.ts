@@ -167,3 +167,18 @@ describe("the HTTP listener", () => {
     expect(await answer(101)).toMatch(/^HTTP\/1.1 431 /);
   });
 });
+
+test.for(["x", "x:", "EXAMPLE.test:8080", "127.0.0.1:1", "[::1]", "[::1]:443", "[v1.a:b]", "a_b", "xn--bcher-kva.example", "%41", ""])(
+  "the Host %j is an authority",
+  (host) => {
+    expect(() => assertSingleFields({ rawHeaders: ["Host", host] })).not.toThrow();
+  },
+);
+
+test.for(["a b<>", "a b", "user@x", "x/y", "x?", "x#", "[::1", "::1", "x:80:80", "x:a", "%4", "é", '"x"', "x\\y", "http://x"])(
+  "the Host %j is refused",
+  (host) => {
+    const check = () => assertSingleFields({ rawHeaders: ["Host", host] });
+    for (const one of [check, check]) expect(one).toThrow(expect.objectContaining({ code: "invalid_request", reason: "host_malformed" }));
+  },
+);
