@@ -9,8 +9,8 @@ import { resourceKey } from "../resources/resource.ts";
 import { allGrants, clientId, OperatorClientPatch, operatorAuthMethod, requiredAcr, scopes } from "./inputs.ts";
 import {
   BrandingInput,
+  NewResourceUri,
   newConnection,
-  ResourceUri,
   resourceSettings,
   ScopeDescriptionInput,
   WorkloadIssuerInput,
@@ -58,7 +58,7 @@ const client = OperatorClientPatch.omit({ ownerId: true, requirePkce: true })
 
 const describedScope = z.strictObject({ ...ScopeDescriptionInput.shape, realm: DisplayName.optional() });
 
-const resource = z.strictObject({ resource: ResourceUri, ...resourceSettings, realm: DisplayName.optional() });
+const resource = z.strictObject({ resource: NewResourceUri, ...resourceSettings, realm: DisplayName.optional() });
 
 const connection = z.strictObject({ ...newConnection, realm: DisplayName.optional() });
 

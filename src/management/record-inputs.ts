@@ -3,10 +3,10 @@ import { accentFault } from "../branding/colour.ts";
 import { logoFault, MAX_LOGO } from "../branding/logo.ts";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { MAX_IDENTITIES, MAX_IDENTITY_CLAIMS, WORKLOAD_KINDS } from "../clients/workload.ts";
-import { isResourceUri, isScopeToken } from "../protocol/access.ts";
+import { isResourceUri, isScopeToken, parsedSpelling } from "../protocol/access.ts";
 import { ACR_VALUES } from "../protocol/authentication-context.ts";
 import { DisplayName, isVisible } from "../protocol/display-name.ts";
-import { CLIENT_KINDS, isResourceScope, MAX_SCOPE_LENGTH, MAX_SCOPES } from "../resources/resource.ts";
+import { CLIENT_KINDS, isResourceScope, MAX_SCOPE_LENGTH, MAX_SCOPES, resourceKey } from "../resources/resource.ts";
 import { LANGUAGES } from "../texts/languages.ts";
 import { CONNECTION_AUTH_METHODS, CONNECTION_NAME, PRESETS } from "../upstream/connection.ts";
 import { storable } from "./inputs.ts";
@@ -112,6 +112,12 @@ export const newConnection = {
 export const ResourceUri = storable(z.string().max(2000))
   .refine(isResourceUri, "is neither an https URI nor an http URI on loopback, without fragment")
   .meta({ description: "Absolute URI of the resource." });
+
+/** The same for a record that is to be made: with the spelling that clients and resource servers make of it, or no request would name it. */
+export const NewResourceUri = ResourceUri.check(({ value, issues }) => {
+  const parsed = parsedSpelling(value);
+  if (parsed !== value) issues.push({ code: "custom", message: `must be written ${resourceKey(parsed)}`, input: value });
+});
 
 const scope = z.strictObject({
   name: z.string().max(MAX_SCOPE_LENGTH).refine(isResourceScope, "is no scope token, or a scope that belongs to no resource"),

@@ -160,6 +160,23 @@ describe("docs/protocol.md#resource-records", () => {
       expect(await refusedWith(create.mutate(input))).toMatchObject({ error: "invalid_request" });
   });
 
+  test("refuses a record that no client would name, and says how it must be written", async ({ server }) => {
+    const written = {
+      "https://CRM.example.test:443": "https://crm.example.test",
+      "https://crm.example.test/a/../b": "https://crm.example.test/b",
+    };
+    for (const [resource, proper] of Object.entries(written)) {
+      const issue = { path: "resource", message: `must be written ${proper}` };
+      expect(await refusedWith(operator.resources.create.mutate({ resource }))).toMatchObject({
+        error: "invalid_request",
+        issues: [issue],
+      });
+      const file = { resources: [{ resource }] };
+      expect(await refusedWith(operator.provision.mutate(file))).toMatchObject({ issues: [{ message: issue.message }] });
+    }
+    expect(server.faults()).toEqual([]);
+  });
+
   test("three concurrent creations of one record: exactly one succeeds", async () => {
     const create = () => operator.resources.create.mutate({ resource: "https://race.example.test" });
     const outcomes = await Promise.allSettled([create(), create(), create()]);

@@ -8,7 +8,7 @@ import { RESOURCE_SORTS } from "../../resources/ports.ts";
 import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord } from "../../resources/resource.ts";
 import { found, ifUnchanged } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search, updatedAt } from "../inputs.ts";
-import { ResourceUri, resourceSettings } from "../record-inputs.ts";
+import { NewResourceUri, ResourceUri, resourceSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
 import { auditView, pageView } from "../views.ts";
 
@@ -47,7 +47,7 @@ export const operatorResourcesRouter = router({
   }),
 
   create: operatorProcedure
-    .input(z.strictObject({ ...named, ...resourceSettings }))
+    .input(z.strictObject({ ...named, resource: NewResourceUri, ...resourceSettings }))
     .mutation(async ({ ctx, input: { realmId, resource, ...settings } }) => {
       const { issuer, managedResources } = ctx.ports;
       if (!mayHaveRecord(resource, issuer))
