@@ -83,9 +83,15 @@ export function configurations(ports: ProviderPorts) {
 
   const known = remoteCache((_key, connection: Connection) => discover(connection), REMEMBERED, ports.clock);
 
-  /** The same, remembered for ten minutes, or until the connection changes. Calls at once share one attempt, and for five seconds its failure, but for want of a place. */
-  const configured = (connection: Connection): Promise<client.Configuration> =>
-    known.current(`${connection.id} ${connection.updatedAt ?? 0} ${behind()}`, MAX_AGE, connection);
+  const nameOf = ({ id, updatedAt }: Connection): string => `${id} ${updatedAt ?? 0} ${behind()}`;
 
-  return { discover, configured };
+  /** The same, remembered for ten minutes, or until the connection changes. Calls at once share one attempt, and for five seconds its failure, but for want of a place. */
+  const configured = (connection: Connection): Promise<client.Configuration> => known.current(nameOf(connection), MAX_AGE, connection);
+
+  return {
+    discover,
+    configured,
+    /** Reads the metadata again, and with the next ID token the keys: at most once a minute. @throws as `discover` */
+    renew: (connection: Connection): Promise<client.Configuration> => known.refreshed(nameOf(connection), connection),
+  };
 }

@@ -28,9 +28,13 @@ function failureOf(error: unknown): string | undefined {
   return undefined;
 }
 
+/** Whether the keys of a provider may be why an ID token was refused: none fits, or none of them made the signature. */
+const isOfKeys = (error: unknown): boolean =>
+  error instanceof Error && (/^OAUTH_(?:KEY_SELECTION|INVALID_RESPONSE)/.test(String(Reflect.get(error, "code"))) || isOfKeys(error.cause));
+
 /** Sign-in by OpenID Connect providers and GitHub. @see OIDC Core §3.1, RFC 9207, RFC 9700 §4.4 */
 export function providers(ports: ProviderPorts): Providers {
-  const { discover, configured } = configurations(ports);
+  const { discover, configured, renew } = configurations(ports);
 
   async function prove(connection: Connection, url: URL, secrets: SignInSecrets) {
     const { state, nonce, verifier, maxAge } = secrets;
@@ -72,6 +76,8 @@ export function providers(ports: ProviderPorts): Providers {
         if (error instanceof client.AuthorizationResponseError)
           throw new Refusal("access_denied", error.error === "access_denied" ? "upstream_denied" : "upstream_error", { cause: error });
         const reason = failureOf(error);
+        // The library keeps keys for five minutes. The code is used up, but the next sign-in knows a key that has replaced another one.
+        if (isOfKeys(error)) await renew(connection).catch(() => undefined);
         if (reason === undefined) return unreachable(error);
         throw new Refusal("access_denied", reason, { cause: error });
       }
