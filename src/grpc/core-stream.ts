@@ -1,4 +1,4 @@
-import { create, type DescMessage, fromBinary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { type Client, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
 import { Refusal } from "../errors.ts";
 import {
@@ -7,22 +7,9 @@ import {
   ConverseResponseSchema,
   TokenCoreService,
 } from "../gen/countersign/token/v1/token_pb.ts";
-import { mayBeRepeated } from "./deadline.ts";
 import { asBuffer, methodPath, REQUEST_BYTES } from "./definition.ts";
-import type { TokenCoreMethod } from "./local.ts";
 import { outbox } from "./outbox.ts";
-import { type Answer, pendingCalls } from "./pending-calls.ts";
-
-export interface Question {
-  readonly name: TokenCoreMethod;
-  readonly request: MessageInitShape<DescMessage>;
-  /** Milliseconds until the caller gives up. */
-  readonly budget: number;
-  /** Seconds since the epoch by the database's clock; after it the call must not take effect. */
-  readonly notAfter?: number | undefined;
-  readonly traceparent?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+import { type Answer, pendingCalls, type Question } from "./pending-calls.ts";
 
 /** The front's side of one `Converse` stream. */
 export type CoreStream = ReturnType<typeof openCoreStream>;
@@ -163,7 +150,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
       const bytes = encodeCall(id, question);
       // A request above the core's limit would end the whole stream.
       if (bytes.length > REQUEST_BYTES.relayedBatch) return Promise.reject(new Refusal("payload_too_large", "message_too_large"));
-      const { answer, sendEvents } = pending.add(id, { ...question, repeatable: mayBeRepeated(question.name, question.request) }, () => {
+      const { answer, sendEvents } = pending.add(id, question, () => {
         if (state !== "retired") questions.push(encodeCancel(id));
       });
       questions.push(bytes, sendEvents);

@@ -1,26 +1,26 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { Refusal } from "../errors.ts";
 import type { ConverseAnswer } from "../gen/countersign/token/v1/token_pb.ts";
-import type { TokenCoreMethod } from "./local.ts";
+import { mayBeRepeated } from "./deadline.ts";
+import type { CallContext, TokenCoreMethod } from "./local.ts";
 import { refusalOf } from "./refusal.ts";
 
 export type Answer = MessageShape<DescMessage>;
 
-interface Pending {
+/** A call of a front. */
+export interface Question extends CallContext {
   readonly name: TokenCoreMethod;
-  readonly repeatable: boolean;
+  readonly request: MessageInitShape<DescMessage>;
+  /** Milliseconds until the caller gives up. */
+  readonly budget: number;
+}
+
+interface Pending extends Pick<Question, "name" | "request"> {
   readonly resolve: (answer: Answer | undefined) => void;
   readonly reject: (thrown: unknown) => void;
   /** By performance.now(): a refusal for the time being that comes later than this was not overload, which is refused at once. */
   readonly slowAfter: number;
   sent: boolean;
-}
-
-interface CallToMake {
-  readonly name: TokenCoreMethod;
-  readonly repeatable: boolean;
-  readonly budget: number;
-  readonly signal?: AbortSignal | undefined;
 }
 
 const unanswered = (reason: string): Refusal => new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
@@ -47,11 +47,10 @@ export function pendingCalls(onSettled: () => void, onLate: () => void) {
   return {
     isEmpty: (): boolean => pending.size === 0,
     /**
-     * @param call its name, whether it can be made again after it may have been executed, and its budget in milliseconds
      * @param onGiveUp called when the caller has left or the budget is spent
      * @throws {Refusal} from `answer`: as the core refused, or `temporarily_unavailable` when no answer came
      */
-    add(id: number, { name, repeatable, budget, signal }: CallToMake, onGiveUp: () => void) {
+    add(id: number, { name, request, budget, signal }: Question, onGiveUp: () => void) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer | undefined>();
       const giveUp = (reason: string) => {
         if (take(id) === undefined) return;
@@ -70,7 +69,7 @@ export function pendingCalls(onSettled: () => void, onLate: () => void) {
       };
       const call: Pending = {
         name,
-        repeatable,
+        request,
         resolve: (answer) => finish(() => resolve(answer)),
         reject: (thrown) => finish(() => reject(thrown)),
         slowAfter: performance.now() + budget / 2,
@@ -94,11 +93,11 @@ export function pendingCalls(onSettled: () => void, onLate: () => void) {
       else call.reject((result.case === "refusal" && refusalOf(result.value)) || new Error(`the token core failed at ${call.name}`));
     },
     /**
-     * No answer will come. Calls that had not left, or are repeatable, resolve to undefined and may be made elsewhere. Any other call
+     * No answer will come. Calls that had not left, or can be made again, resolve to undefined and may be made elsewhere. Any other call
      * waits for its deadline, so that its client is not answered while the effect can still happen.
      */
     release(): void {
-      for (const [id, { sent, repeatable }] of pending) if (!sent || repeatable) take(id)?.resolve(undefined);
+      for (const [id, { name, request, sent }] of pending) if (!sent || mayBeRepeated(name, request)) take(id)?.resolve(undefined);
     },
   };
 }
