@@ -7,7 +7,6 @@ import { verification } from "../audit-chain/verify.ts";
 import type { Clock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { sendLogouts } from "../core/logout.ts";
-import { createSigner } from "../core/signing/jws.ts";
 import type { Keys } from "../core/signing/key-ring.ts";
 import { Refusal } from "../errors.ts";
 import { openArchive, writeArchive } from "../outside/audit-archive.ts";
@@ -149,7 +148,6 @@ export function notifyingLogouts(
     log,
     deliveries: logoutDeliveries(sql),
     fetch: guardedFetch({ ownUrl: issuer, loopbackAllowed: local, plainLoopback: local }),
-    sign: createSigner(),
     clock,
     randomBytes,
   };

@@ -85,7 +85,6 @@ export const signedAnswer = (result: MessageInitShape<typeof IntrospectResponseS
     },
     "token-introspection+jwt",
     core.keys.signing().accessToken,
-    core.sign,
   );
 
 /** Whether a static API key is valid now, and for which client. @see docs/protocol.md#api-keys */

@@ -6,7 +6,7 @@ import type { ValidateLogoutRequest } from "../gen/countersign/token/v1/token_pb
 import { newSecret, type RandomBytes } from "../random.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Core } from "./ports.ts";
-import { type Sign, signJwt } from "./signing/jws.ts";
+import { signJwt } from "./signing/jws.ts";
 import { idTokenKey, type Keys } from "./signing/key-ring.ts";
 import { readIdTokenHint } from "./tokens/id-token.ts";
 
@@ -88,7 +88,6 @@ export interface LogoutPorts {
   readonly deliveries: LogoutDeliveries;
   readonly fetch: GuardedSend;
   readonly keys: Keys;
-  readonly sign: Sign;
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
   readonly log: Pick<Log, "warn">;
@@ -131,9 +130,9 @@ async function attempt(delivery: LogoutDelivery, ports: LogoutPorts): Promise<vo
 type Outcome = { readonly status?: number; readonly reason?: string };
 
 async function post(uri: string, delivery: LogoutDelivery, ports: LogoutPorts): Promise<Outcome> {
-  const { issuer, fetch, keys, sign, clock, randomBytes } = ports;
+  const { issuer, fetch, keys, clock, randomBytes } = ports;
   const claims = logoutTokenClaims(issuer, delivery, { now: clock(), jti: newSecret(randomBytes) });
-  const token = await signJwt(claims, "logout+jwt", idTokenKey(keys, delivery), sign);
+  const token = await signJwt(claims, "logout+jwt", idTokenKey(keys, delivery));
   const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
   const body = new URLSearchParams({ logout_token: token }).toString();
   return fetch.send({ url: uri, method: "POST", headers, body, maxBytes: MAX_BYTES }).then(

@@ -9,7 +9,7 @@ import type { ResourceDiscovery } from "../resources/discovery.ts";
 import type { ResourceDirectory } from "../resources/ports.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { DatabaseClock } from "./clocks.ts";
-import type { IssuedTokens, Sign } from "./signing/jws.ts";
+import type { IssuedTokens } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import type { SuccessorInput } from "./signing/keys.ts";
 import type {
@@ -270,7 +270,6 @@ export interface DetachedSignatures {
 
 /** The ports, and what the core derives from them. */
 export interface Core extends CorePorts {
-  readonly sign: Sign;
   readonly issuedTokens: IssuedTokens;
   /**
    * The refresh token that follows a request when parallel uses must agree on it (REFRESH_TOKEN_REUSE_GRACE).

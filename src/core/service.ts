@@ -16,7 +16,7 @@ import { validateLogout } from "./logout.ts";
 import type { CallContext, Core, CorePorts, TokenCoreImplementation } from "./ports.ts";
 import { openPushedRequest, pushAuthorization } from "./pushed-requests.ts";
 import { revoke } from "./revocation.ts";
-import { createSigner, issuedTokens } from "./signing/jws.ts";
+import { issuedTokens } from "./signing/jws.ts";
 import { successorOf } from "./signing/keys.ts";
 import type { NewGrant } from "./stored-grants.ts";
 import { answerTokenRequest } from "./token-request.ts";
@@ -53,7 +53,6 @@ async function loginTokens({ userId, sessionId, authTime, requestId, oneCall, ad
 
 const coreOf = (ports: CorePorts): Core => ({
   ...ports,
-  sign: createSigner(),
   issuedTokens: issuedTokens(ports.issuer, ports.keys),
   successor(request, current) {
     const derived = successorOf(ports.keys.signing().accessToken)(request);

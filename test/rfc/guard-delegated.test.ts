@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { localWithRevocations } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
 import { endsOf } from "../../guard-sdk/src/revocation-marks.ts";
-import { createSigner, signJwt } from "../../src/core/signing/jws.ts";
+import { signJwt } from "../../src/core/signing/jws.ts";
 import { signingKey } from "../../src/core/signing/keys.ts";
 import { developmentKey } from "../../src/development-keys.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
@@ -118,7 +118,7 @@ describe("a guard that reads revocation events verifies delegated tokens locally
     const guard = aGuard(server);
     const { deep } = await aLine(server);
     const { exchanged_from, ...claims } = claimsOf(deep);
-    const withoutAncestors = await signJwt(claims, "at+jwt", signingKey(developmentKey(server.dataDir, "ed25519")), createSigner());
+    const withoutAncestors = await signJwt(claims, "at+jwt", signingKey(developmentKey(server.dataDir, "ed25519")));
     expect(await verdict(guard, withoutAncestors)).toBe("good"); // and the guard opens its stream of events
     const before = await introspections(server);
     expect(await verdict(guard, withoutAncestors)).toBe("good");

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { tokenCore } from "../../src/core/service.ts";
-import { createSigner, signJwt } from "../../src/core/signing/jws.ts";
+import { signJwt } from "../../src/core/signing/jws.ts";
 import { accessTokenClaims, newJti } from "../../src/core/tokens/access-token.ts";
 import { isRefusal } from "../../src/errors.ts";
 import {
@@ -57,7 +57,7 @@ describe.each(databaseKinds)("tokens expire by the database's clock, on $name", 
           now,
           lifetime: 900,
         });
-        return signJwt(claims, "at+jwt", over.key, createSigner());
+        return signJwt(claims, "at+jwt", over.key);
       };
     });
 
@@ -108,7 +108,7 @@ describe.each(databaseKinds)("tokens expire by the database's clock, on $name", 
           clientId: client.clientId,
           scopes: ["crm:read"],
         };
-        return signJwt(accessTokenClaims({ ...who, jti: anId(), now, lifetime: 900 }), "at+jwt", over.key, createSigner());
+        return signJwt(accessTokenClaims({ ...who, jti: anId(), now, lifetime: 900 }), "at+jwt", over.key);
       };
       const revoke = (token: string) =>
         core.revoke(create(RevokeRequestSchema, { client: proving(client.clientId), token, requestId: anId() }), {});

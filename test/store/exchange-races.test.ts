@@ -3,7 +3,7 @@ import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { tokenCore } from "../../src/core/service.ts";
-import { createSigner, signJwt } from "../../src/core/signing/jws.ts";
+import { signJwt } from "../../src/core/signing/jws.ts";
 import { accessTokenClaims, newJti } from "../../src/core/tokens/access-token.ts";
 import { isRefusal } from "../../src/errors.ts";
 import { type TokenRequest, TokenRequestSchema } from "../../src/gen/countersign/token/v1/token_pb.ts";
@@ -47,7 +47,7 @@ describe.each(databaseKinds)("revocation during an exchange on $name", ({ fresh 
     });
     const contents = { issuer: ISSUER, subject: scene.userId, audience: [agent], clientId: scene.clientId, scopes: ["crm:read"] };
     const claims = accessTokenClaims({ ...contents, jti: newJti(randomBytes, grant.id), now: systemClock(), lifetime: 900 });
-    const subjectToken = await signJwt(claims, "at+jwt", key, createSigner());
+    const subjectToken = await signJwt(claims, "at+jwt", key);
     const core = tokenCore({
       ...ports,
       delegations: {

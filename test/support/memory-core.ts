@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import type { Client } from "../../src/clients/client.ts";
 import type { CallContext, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
-import { createSigner, parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
+import { parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../src/core/signing/keys.ts";
 import type { CodeState, DeviceState } from "../../src/core/stored-grants.ts";
@@ -17,7 +17,7 @@ export const NOW = 1000;
 const key = signingKey(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString());
 
 /** A token with these claims, signed by the core of `memoryCore`. */
-export const tokenOf = (claims: object, type: TokenType = "at+jwt"): Promise<string> => signJwt(claims, type, key, createSigner());
+export const tokenOf = (claims: object, type: TokenType = "at+jwt"): Promise<string> => signJwt(claims, type, key);
 
 /** A write of the core: the port's method, then its arguments. */
 export type Write = readonly [method: string, ...arguments_: unknown[]];

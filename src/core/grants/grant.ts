@@ -137,8 +137,8 @@ export async function accessTokenAnswer(token: AccessTokenRequest, core: Core) {
   const lifetime = token.lifetime ?? lifetimeAt(core.lifetimes.accessToken, audience, terms);
   const claims = accessTokenClaims({ ...token, issuer: core.issuer, clientId: client.clientId, now, lifetime });
   const answer = { tokenType: tokenTypeOf(cnf), expiresIn: lifetime, scope: scopes.join(" ") };
-  if (hybrid === undefined) return { ...answer, accessToken: await signJwt(claims, "at+jwt", key, core.sign) };
-  const { token: accessToken, detached } = await signHybridJwt(claims, "at+jwt", key, core.sign, hybrid);
+  if (hybrid === undefined) return { ...answer, accessToken: await signJwt(claims, "at+jwt", key) };
+  const { token: accessToken, detached } = await signHybridJwt(claims, "at+jwt", key, hybrid);
   const { alg } = hybrid.jwk;
   // Stored before the token is issued, because its holder may request the signature at once.
   await core.detachedSignatures.keep(claims.jti, { alg, signature: detached }, claims.exp);

@@ -19,8 +19,6 @@ export interface ParsedJws {
 /** The same with an object as its payload. */
 export type ParsedJwt = ParsedJws & { readonly claims: Readonly<Record<string, unknown>> };
 
-export type Sign = (input: string, key: SigningKey) => Promise<Buffer>;
-
 type Waiting = { readonly input: string; readonly key: SigningKey } & Pick<PromiseWithResolvers<Buffer>, "resolve" | "reject">;
 
 const DIGESTS: Record<SigningAlgorithm, string | null> = { EdDSA: null, RS256: "RSA-SHA256" };
@@ -28,27 +26,25 @@ const DIGESTS: Record<SigningAlgorithm, string | null> = { EdDSA: null, RS256: "
 /** Signs on this thread. Ed25519 is deterministic: one input has one signature. */
 export const signNow = (input: string, key: SigningKey): Buffer => signBytes(DIGESTS[key.jwk.alg], Buffer.from(input), key.privateKey);
 
-/** Signs all inputs of one turn of the event loop at its end: the turn's HTTP work then stays in the processor's cache. */
-export function createSigner(): Sign {
-  let waiting: Waiting[] = [];
+let waiting: Waiting[] = [];
 
-  const flush = (): void => {
-    const batch = waiting;
-    waiting = [];
-    for (const { input, key, resolve, reject } of batch) {
-      try {
-        resolve(signNow(input, key));
-      } catch (error) {
-        reject(error);
-      }
+function flush(): void {
+  const batch = waiting;
+  waiting = [];
+  for (const { input, key, resolve, reject } of batch) {
+    try {
+      resolve(signNow(input, key));
+    } catch (error) {
+      reject(error);
     }
-  };
+  }
+}
 
-  return (input, key) => {
-    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-    if (waiting.push({ input, key, resolve, reject }) === 1) setImmediate(flush);
-    return promise;
-  };
+/** Signs all inputs of one turn of the event loop at its end: the turn's HTTP work then stays in the processor's cache. */
+function sign(input: string, key: SigningKey): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  if (waiting.push({ input, key, resolve, reject }) === 1) setImmediate(flush);
+  return promise;
 }
 
 /** Longer texts are refused before they are decoded. Guards accept tokens of this length, which fit into a header, so that they must be revocable. */
@@ -76,13 +72,13 @@ export function headerSegment(key: SigningKey, type: TokenType, second?: MldsaKe
 }
 
 /** Signs claims as a compact JWS (RFC 7515 §3.1). */
-export async function signJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign): Promise<string> {
+export async function signJwt(claims: object, type: TokenType, key: SigningKey): Promise<string> {
   const input = `${headerSegment(key, type)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   return `${input}.${(await sign(input, key)).toString("base64url")}`;
 }
 
 /** Signs one input twice. The second signature is detached, so that verifiers may ignore it. @see docs/protocol.md#hybrid-signing */
-export async function signHybridJwt(claims: object, type: TokenType, key: SigningKey, sign: Sign, second: MldsaKey) {
+export async function signHybridJwt(claims: object, type: TokenType, key: SigningKey, second: MldsaKey) {
   const input = `${headerSegment(key, type, second)}.${Buffer.from(JSON.stringify(claims)).toString("base64url")}`;
   const [signature, detached] = await Promise.all([sign(input, key), second.sign(input)]);
   return { token: `${input}.${signature.toString("base64url")}`, detached };

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { incoherences } from "../../../src/clients/coherence.ts";
 import { FetchFailure, type OutboundRequest } from "../../../src/clients/guarded-fetch.ts";
 import { afterAttempt, type LogoutDelivery, logoutTokenClaims, sendLogouts } from "../../../src/core/logout.ts";
-import { createSigner } from "../../../src/core/signing/jws.ts";
 import { logoutOf } from "../../../src/upstream/provider.ts";
 import { aClient } from "../../support/builders.ts";
 import { ISSUER, memoryCore, NOW, type Write } from "../../support/memory-core.ts";
@@ -98,7 +97,7 @@ describe("sending the notifications that are due", () => {
     const { ports } = await memoryCore();
     const keys = hasKey ? ports.keys : { ...ports.keys, current: () => undefined };
     const log = { warn: (event: string, about?: object) => void events.push([event, about]) };
-    await sendLogouts({ ...ports, keys, deliveries, fetch, sign: createSigner(), log }, stopping?.signal);
+    await sendLogouts({ ...ports, keys, deliveries, fetch, log }, stopping?.signal);
     return { events, requests, unclaimed: due.length, jwks: JSON.parse(ports.keys.jwksJson()) as JSONWebKeySet };
   }
 

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createSigner, issuedTokens, signJwt } from "../../../src/core/signing/jws.ts";
+import { issuedTokens, signJwt } from "../../../src/core/signing/jws.ts";
 import { judgeRing, noticeLeft, openKeys, type ServedKey } from "../../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
@@ -79,7 +79,7 @@ describe("a withdrawn key", () => {
     let register: readonly ServedKey[] = served([old, 5_000], [young, 5_000]);
     const keys = await openKeys({ accessToken: [young, old] }, { publish: async () => register });
     const claims = clientTokenClaims("https://id.example.test");
-    const token = await signJwt(claims, "at+jwt", old, createSigner());
+    const token = await signJwt(claims, "at+jwt", old);
     const tokens = issuedTokens(claims.iss, keys);
     expect(tokens.accessToken(token)).toBeDefined();
     register = [gone(old, 5_000), ...served([young, 5_000])];

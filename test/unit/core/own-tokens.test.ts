@@ -2,16 +2,7 @@ import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
 import { createLocalJWKSet, jwtVerify, SignJWT } from "jose";
 import { beforeAll, expect, test } from "vitest";
-import {
-  createSigner,
-  headerSegment,
-  issuedTokens,
-  parseJwt,
-  promisesSecond,
-  signHybridJwt,
-  signJwt,
-  signNow,
-} from "../../../src/core/signing/jws.ts";
+import { headerSegment, issuedTokens, parseJwt, promisesSecond, signHybridJwt, signJwt, signNow } from "../../../src/core/signing/jws.ts";
 import { type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
@@ -24,7 +15,6 @@ const ed25519 = (): SigningKey => signingKey(pem(generateKeyPairSync("ed25519").
 const own = ed25519();
 const retired = ed25519();
 const rsa = signingKey(pem(generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey));
-const sign = createSigner();
 const claims = clientTokenClaims(ISSUER);
 let keys: Keys;
 
@@ -43,8 +33,8 @@ const handMade = (header: object, key: SigningKey = own, payload: object = claim
 };
 
 test("an access token and an RS256 ID token issued here verify", async () => {
-  expect(verified(await signJwt(claims, "at+jwt", own, sign))).toEqual(claims);
-  expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
+  expect(verified(await signJwt(claims, "at+jwt", own))).toEqual(claims);
+  expect(verified(await signJwt(claims, "JWT", rsa), "JWT")).toEqual(claims);
 });
 
 test("jose verifies tokens issued here, and tokens that jose signs with the same keys verify here", async () => {
@@ -54,7 +44,7 @@ test("jose verifies tokens issued here, and tokens that jose signs with the same
     [own, "at+jwt"],
     [rsa, "JWT"],
   ] as const) {
-    const token = await signJwt(claims, type, key, sign);
+    const token = await signJwt(claims, type, key);
     expect((await jwtVerify(token, keySet, { issuer: ISSUER, typ: type, algorithms: [key.jwk.alg], currentDate })).payload).toEqual(claims);
     const { alg, kid } = key.jwk;
     expect(
@@ -64,14 +54,14 @@ test("jose verifies tokens issued here, and tokens that jose signs with the same
 });
 
 test("contract: a token of a retired key verifies", async () => {
-  expect(verified(await signJwt(claims, "at+jwt", retired, sign))).toEqual(claims);
+  expect(verified(await signJwt(claims, "at+jwt", retired))).toEqual(claims);
 });
 
 const FOREIGN: readonly (readonly [string, () => string | Promise<string>])[] = [
-  ["an ID token as access token", () => signJwt(claims, "JWT", own, sign)],
-  ["an access token signed with the RSA key", () => signJwt(claims, "at+jwt", rsa, sign)],
-  ["a key of another server", () => signJwt(claims, "at+jwt", ed25519(), sign)],
-  ["another issuer", () => signJwt({ ...claims, iss: `${ISSUER}/` }, "at+jwt", own, sign)],
+  ["an ID token as access token", () => signJwt(claims, "JWT", own)],
+  ["an access token signed with the RSA key", () => signJwt(claims, "at+jwt", rsa)],
+  ["a key of another server", () => signJwt(claims, "at+jwt", ed25519())],
+  ["another issuer", () => signJwt({ ...claims, iss: `${ISSUER}/` }, "at+jwt", own)],
   ["alg none", () => `${encode({ alg: "none", typ: "at+jwt", kid: own.jwk.kid })}.${encode(claims)}.`],
   [
     "HS256 keyed with the public key",
@@ -85,9 +75,9 @@ const FOREIGN: readonly (readonly [string, () => string | Promise<string>])[] = 
   ["a header with crit", () => handMade({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, crit: ["exp"] })],
   ["a header without kid", () => handMade({ alg: "EdDSA", typ: "at+jwt" })],
   ["claims that are an array", () => handMade({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid }, own, [claims])],
-  ["more than 16 KiB", () => signJwt({ ...claims, pad: "x".repeat(16_384) }, "at+jwt", own, sign)],
-  ["four parts", async () => `${await signJwt(claims, "at+jwt", own, sign)}.x`],
-  ["a trailing newline", async () => `${await signJwt(claims, "at+jwt", own, sign)}\n`],
+  ["more than 16 KiB", () => signJwt({ ...claims, pad: "x".repeat(16_384) }, "at+jwt", own)],
+  ["four parts", async () => `${await signJwt(claims, "at+jwt", own)}.x`],
+  ["a trailing newline", async () => `${await signJwt(claims, "at+jwt", own)}\n`],
   ["an empty text", () => ""],
 ];
 
@@ -100,14 +90,14 @@ test("a token with header members in another order verifies", () => {
 });
 
 test("a token with another last character of the signature does not verify", async () => {
-  const token = await signJwt(claims, "at+jwt", own, sign);
+  const token = await signJwt(claims, "at+jwt", own);
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   const others = [...alphabet].filter((letter) => letter !== token.at(-1)).map((letter) => token.slice(0, -1) + letter);
   expect(others.filter((other) => verified(other) !== undefined)).toEqual([]);
 });
 
 test("a token with any one character changed does not verify", async () => {
-  const token = await signJwt(claims, "at+jwt", own, sign);
+  const token = await signJwt(claims, "at+jwt", own);
   fc.assert(
     fc.property(fc.nat(token.length - 1), fc.constantFrom(..."Aa0-_."), (at, letter) => {
       fc.pre(token[at] !== letter);
@@ -158,8 +148,8 @@ test("docs/protocol.md#hybrid-signing: hybrid and classical tokens verify before
     openKeys({ accessToken: [own], rsa, published: [first.jwk], mldsa: { key: second, hybrid: true } }, register),
   ]);
   expect([off.hybrid, on.hybrid]).toEqual([undefined, first]);
-  const classical = await signJwt(claims, "at+jwt", own, sign);
-  const { token, detached } = await signHybridJwt(claims, "at+jwt", own, sign, first);
+  const classical = await signJwt(claims, "at+jwt", own);
+  const { token, detached } = await signHybridJwt(claims, "at+jwt", own, first);
   for (const keyring of [keys, off, on, changed])
     for (const one of [classical, token]) expect(verified(one, "at+jwt", keyring)).toEqual(claims);
   expect(parseJwt(token)?.header).toEqual({ alg: "EdDSA", typ: "at+jwt", kid: own.jwk.kid, pqc_alg: "ML-DSA-65", pqc_kid: first.jwk.kid });
@@ -167,7 +157,7 @@ test("docs/protocol.md#hybrid-signing: hybrid and classical tokens verify before
   const plain = headerSegment(own, "at+jwt");
   expect([classical, token].map((one) => promisesSecond(one, [plain]))).toEqual([false, true]);
   // An ID token never has the second header, and a token signed by the second key alone does not verify.
-  expect(verified(await signJwt(claims, "JWT", rsa, sign), "JWT")).toEqual(claims);
+  expect(verified(await signJwt(claims, "JWT", rsa), "JWT")).toEqual(claims);
   const input = `${encode({ alg: "ML-DSA-65", typ: "at+jwt", kid: first.jwk.kid })}.${encode(claims)}`;
   const alone = `${input}.${Buffer.from(await first.sign(input)).toString("base64url")}`;
   for (const type of ["at+jwt", "JWT"] as const) expect(verified(alone, type, on)).toBeUndefined();
@@ -186,7 +176,7 @@ test("verified tokens are remembered up to a size, which long tokens do not exce
   const isKept = async (characters: number, others: number): Promise<boolean> => {
     const tokens = issuedTokens(ISSUER, keys);
     const verify = async (jti: string) => {
-      const token = await signJwt({ ...claims, jti, aud: "x".repeat(characters) }, "at+jwt", own, sign);
+      const token = await signJwt({ ...claims, jti, aud: "x".repeat(characters) }, "at+jwt", own);
       expect(tokens.accessToken(token)).toBeDefined();
       return token;
     };

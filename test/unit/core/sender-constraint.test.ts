@@ -8,7 +8,7 @@ import { refreshToken } from "../../../src/core/grants/refresh-token/grant.ts";
 import { tokenExchange } from "../../../src/core/grants/token-exchange/grant.ts";
 import { introspect, prefetchStates } from "../../../src/core/introspection.ts";
 import type { Core, FamilyState, NewDelegation } from "../../../src/core/ports.ts";
-import { createSigner, issuedTokens } from "../../../src/core/signing/jws.ts";
+import { issuedTokens } from "../../../src/core/signing/jws.ts";
 import { signingKey } from "../../../src/core/signing/keys.ts";
 import type { Confirmation } from "../../../src/core/stored-grants.ts";
 import { type AccessTokenClaims, newJti } from "../../../src/core/tokens/access-token.ts";
@@ -34,7 +34,6 @@ function aCore() {
     randomBytes,
     lifetimes: { accessToken: 900, refreshToken: 3_600, refreshReuseGrace: 0 },
     keys,
-    sign: createSigner(),
     issuedTokens: issuedTokens(ISSUER, keys as unknown as Core["keys"]),
     selfContained: false,
     audit: { recordIssue: async () => undefined },

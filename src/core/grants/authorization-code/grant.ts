@@ -128,7 +128,7 @@ function idTokenFor(code: CodeState, client: Client, core: Core): Promise<string
     now: core.clock(),
     lifetime: core.lifetimes.idToken,
   });
-  return signJwt(claims, "JWT", idTokenKey(core.keys, client), core.sign);
+  return signJwt(claims, "JWT", idTokenKey(core.keys, client));
 }
 
 export const authorizationCode: Grant<"authorizationCode"> = {

@@ -145,7 +145,7 @@ async function assertionAnswer(
     now: subject.state.now,
     lifetime,
   });
-  const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.signing().accessToken, core.sign);
+  const accessToken = await signJwt(claims, "oauth-id-jag+jwt", core.keys.signing().accessToken);
   return { accessToken, tokenType: "N_A", expiresIn: lifetime, scope: scopes.join(" ") };
 }
 
