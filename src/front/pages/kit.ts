@@ -136,7 +136,7 @@ export const accountPageHandler =
   async (visit) => {
     const signedIn = await signedInTo(visit);
     if (!signedIn) return sendRedirect(visit.ctx, signInFor(visit.site, pathText(visit.ctx)));
-    await show(visit, { signedIn, token: accountToken(visit, signedIn.user), done: doneOf(visit) });
+    await show(visit, { signedIn, done: doneOf(visit) });
   };
 
 /** A form that is shown again because what it was about is gone. @throws any other error */

@@ -96,8 +96,6 @@ export const sendForm = (asked: Asked, failed: FailedForm, card: FormCard): void
 /** What every account page needs besides its content. */
 export interface AccountPage {
   readonly signedIn: SignedIn;
-  /** Of every form on the page. */
-  readonly token: string;
   /** What was just done in this browser, from the redirect after a form. */
   readonly done: string | undefined;
 }

@@ -8,7 +8,7 @@ import { exceptHead, type Route } from "../../http/routes.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
 import { pageErrorPrinter } from "../errors.ts";
-import { accountForm, accountPageHandler, goneAfter, queryMember, type Visit } from "../kit.ts";
+import { accountForm, accountPageHandler, accountToken, goneAfter, queryMember, type Visit } from "../kit.ts";
 import { answerOf } from "../routes.ts";
 import { type AccountPage, doneWords, sendAccountPage } from "../views/cards.ts";
 import { day, hidden, html, type Markup, moment, type Part, type Site, type Writing } from "../views/layout.ts";
@@ -26,7 +26,7 @@ async function linkOf(visit: WalletVisit, { signedIn }: AccountPage) {
 
 /** GET /account/wallet: the linked wallet, the pending link, or the form to start one. */
 const showPage = accountPageHandler<WalletVisit>(async (visit, page) => {
-  const { token, done, signedIn } = page;
+  const { done, signedIn } = page;
   const { site, linking } = visit;
   const { link, handle } = (await linkOf(visit, page)) ?? {};
   const texts = visit.texts.wallet;
@@ -38,6 +38,7 @@ const showPage = accountPageHandler<WalletVisit>(async (visit, page) => {
     return pageHeaders(visit.ctx, SCRIPTED_POLICY);
   }
   const wallet = await linking.wallets.ofUser(signedIn.user.id);
+  const token = accountToken(visit, signedIn.user);
   const card = wallet === undefined ? beginCard(site, texts, signedIn.user.email, token) : linkedCard(visit, wallet, token);
   sendAccountPage(
     visit,
