@@ -14,3 +14,18 @@ export const epochMillis = Date.now;
 
 /** Seconds with their fraction as whole milliseconds. */
 export const milliseconds = (seconds: number): number => Math.round(seconds * 1000);
+
+export const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
+
+/** The answer belongs to its caller, who may change it. */
+type Plain<Thing> = { -readonly [Member in keyof Thing]: Thing[Member] };
+
+/** A record with these of its members, which are seconds or null, as milliseconds. They come last. */
+export const inMilliseconds = <Thing extends Readonly<Record<Time, number | null>>, Time extends string>(
+  thing: Thing,
+  ...times: readonly Time[]
+): Plain<Thing> => {
+  const others = Object.entries(thing).filter(([member]) => !times.some((time) => time === member));
+  const shown = times.map((time) => [time, millisecondsOrNull(thing[time])]);
+  return Object.fromEntries([...others, ...shown]) as Plain<Thing>;
+};

@@ -5,26 +5,11 @@ import type { Branding } from "../branding/branding.ts";
 import { logoFile } from "../branding/logo.ts";
 import type { ApiKey } from "../clients/api-key.ts";
 import { type Client, mayHoldApiKey } from "../clients/client.ts";
-import { milliseconds } from "../clock.ts";
+import { inMilliseconds, milliseconds, millisecondsOrNull } from "../clock.ts";
 import { type Page, TOTAL_LIMIT } from "../paging.ts";
 import { operatorAttributes } from "./inputs.ts";
 import type { Figure, PublishedKey } from "./ports.ts";
 import type { AuditChainState, AuditRecord, ConsentCounts } from "./report-ports.ts";
-
-const millisecondsOrNull = (seconds: number | null): number | null => (seconds === null ? null : milliseconds(seconds));
-
-/** The answer belongs to its caller, who may change it. */
-type Plain<Thing> = { -readonly [Member in keyof Thing]: Thing[Member] };
-
-/** A record with these of its members, which are seconds or null, as milliseconds. They come last. */
-export const inMilliseconds = <Thing extends Readonly<Record<Time, number | null>>, Time extends string>(
-  thing: Thing,
-  ...times: readonly Time[]
-): Plain<Thing> => {
-  const others = Object.entries(thing).filter(([member]) => !times.some((time) => time === member));
-  const shown = times.map((time) => [time, millisecondsOrNull(thing[time])]);
-  return Object.fromEntries([...others, ...shown]) as Plain<Thing>;
-};
 
 /** Names every member, so that no secret can leave. @see docs/protocol.md#clients */
 export const clientView = (client: Client) => ({

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { revokeConsent } from "../../accounts/account.ts";
 import type { Consent, SignedIn } from "../../accounts/ports.ts";
-import { milliseconds } from "../../clock.ts";
+import { inMilliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { apiErrorPrinter, sendJson } from "../http/answers.ts";
 import { callerOf } from "../http/caller.ts";
@@ -11,17 +11,8 @@ import type { FrontContext, Handler, Route } from "../http/routes.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { unavailable } from "./shapes.ts";
 
-/** A consent as its owner sees it; times in milliseconds. */
-const consentView = ({ id, clientId, clientName, scopes, resources, createdAt, updatedAt, lastUsedAt }: Consent) => ({
-  id,
-  clientId,
-  clientName,
-  scopes,
-  resources,
-  createdAt: milliseconds(createdAt),
-  updatedAt: updatedAt === null ? null : milliseconds(updatedAt),
-  lastUsedAt: lastUsedAt === null ? null : milliseconds(lastUsedAt),
-});
+/** A consent as its owner sees it. */
+const consentView = ({ userId: _, ...consent }: Consent) => inMilliseconds(consent, "createdAt", "updatedAt", "lastUsedAt");
 
 /** GET /consents/ and DELETE /consents/{id} for the user of the session cookie. @see docs/protocol.md#consent */
 export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Route[] {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { forgotPassword, resetPassword } from "../../accounts/password-change.ts";
 import type { User } from "../../accounts/ports.ts";
 import { register, resendVerification, verifyEmail } from "../../accounts/registration.ts";
-import { milliseconds } from "../../clock.ts";
+import { inMilliseconds } from "../../clock.ts";
 import { parseForm } from "../../protocol/form.ts";
 import { apiErrorPrinter, sendJson } from "../http/answers.ts";
 import { callerOf } from "../http/caller.ts";
@@ -34,15 +34,9 @@ export const registerRoute = (ports: UserPorts): Route =>
     async (ctx, signUp) => sendJson(ctx, userView(await register(signUp, ports, callerOf(ctx))), 201),
   );
 
-/** The user as registration returns it; times in milliseconds. */
-const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: User) => ({
-  id,
-  email,
-  emailVerified,
-  realmId,
-  createdAt: milliseconds(createdAt),
-  updatedAt: updatedAt === null ? null : milliseconds(updatedAt),
-});
+/** The user as registration returns it. */
+const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: User) =>
+  inMilliseconds({ id, email, emailVerified, realmId, createdAt, updatedAt }, "createdAt", "updatedAt");
 
 const userShape = () =>
   z.object({

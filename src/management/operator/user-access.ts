@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { mailOf } from "../../accounts/mails.ts";
 import type { Consent } from "../../accounts/ports.ts";
-import { milliseconds } from "../../clock.ts";
+import { inMilliseconds, milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { found } from "../clients.ts";
 import { identifier, inParts, language, listing, RecordId, search } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { inMilliseconds, pageView } from "../views.ts";
+import { pageView } from "../views.ts";
 
 const OfUser = z.strictObject({ userId: RecordId });
 const BY_OPERATOR = "by_operator";

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { IDENTITY_SORTS, type StoredIdentity, WORKLOAD_ISSUER_SORTS } from "../../clients/ports.ts";
 import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
-import { milliseconds } from "../../clock.ts";
+import { inMilliseconds, milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { changedTrust, newTrust } from "../client-rules.ts";
 import { found, ifUnchanged } from "../clients.ts";
 import { clientId, inParts, listing, RecordId, search, updatedAt } from "../inputs.ts";
 import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { inMilliseconds, pageView } from "../views.ts";
+import { pageView } from "../views.ts";
 
 const named = z.strictObject({ issuer: Issuer });
 const IssuerFilter = z.strictObject({ ...listing(WORKLOAD_ISSUER_SORTS), kind: z.enum(WORKLOAD_KINDS).optional(), search });

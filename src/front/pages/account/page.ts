@@ -1,6 +1,6 @@
 import { rename, revokeConsent } from "../../../accounts/account.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
-import { milliseconds } from "../../../clock.ts";
+import { inMilliseconds } from "../../../clock.ts";
 import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
@@ -32,33 +32,24 @@ export const dataPage = accountPageHandler(async (visit, { signedIn: { user } })
     secondFactors.stateOf(user.id),
     linkedWallets.ofUser(user.id),
   ]);
-  const moment = (seconds: number | null) => (seconds === null ? null : milliseconds(seconds));
   visit.ctx.set("Content-Disposition", 'attachment; filename="account.json"');
   sendJson(visit.ctx, {
-    profile: {
-      ...user,
-      createdAt: moment(user.createdAt),
-      updatedAt: moment(user.updatedAt),
-    },
-    applications: applications.map(({ clientId, clientName, scopes, resources, createdAt, lastUsedAt }) => ({
-      ...{ clientId, clientName, scopes, resources },
-      ...{ allowedAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
-    })),
-    sessions: signIns.map(({ id: _, authTime, lastSeenAt, ...session }) => ({
-      ...session,
-      signedInAt: milliseconds(authTime),
-      lastSeenAt: milliseconds(lastSeenAt),
-    })),
+    profile: inMilliseconds(user, "createdAt", "updatedAt"),
+    applications: applications.map(({ clientId, clientName, scopes, resources, createdAt: allowedAt, lastUsedAt }) =>
+      inMilliseconds({ clientId, clientName, scopes, resources, allowedAt, lastUsedAt }, "allowedAt", "lastUsedAt"),
+    ),
+    sessions: signIns.map(({ id: _, authTime: signedInAt, lastSeenAt, ...session }) =>
+      inMilliseconds({ ...session, signedInAt, lastSeenAt }, "signedInAt", "lastSeenAt"),
+    ),
     clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
-    identities: identities.map(({ issuer, subject, email, confirmed, createdAt }) => ({
-      ...{ issuer, subject, email, signsIn: confirmed, linkedAt: moment(createdAt) },
-    })),
-    passkeys: keys.map(({ name, backedUp, createdAt, lastUsedAt }) => ({
-      ...{ name, backedUp },
-      ...{ createdAt: moment(createdAt), lastUsedAt: moment(lastUsedAt) },
-    })),
-    authenticatorApp: appAddedAt === null ? null : { addedAt: moment(appAddedAt) },
-    wallet: wallet === undefined ? null : { issuer: wallet.issuer, linkedAt: moment(wallet.linkedAt) },
+    identities: identities.map(({ issuer, subject, email, confirmed: signsIn, createdAt: linkedAt }) =>
+      inMilliseconds({ issuer, subject, email, signsIn, linkedAt }, "linkedAt"),
+    ),
+    passkeys: keys.map(({ name, backedUp, createdAt, lastUsedAt }) =>
+      inMilliseconds({ name, backedUp, createdAt, lastUsedAt }, "createdAt", "lastUsedAt"),
+    ),
+    authenticatorApp: appAddedAt === null ? null : inMilliseconds({ addedAt: appAddedAt }, "addedAt"),
+    wallet: wallet === undefined ? null : inMilliseconds({ issuer: wallet.issuer, linkedAt: wallet.linkedAt }, "linkedAt"),
   });
 });
 
