@@ -3,6 +3,11 @@ export const TOTAL_LIMIT = 10_000;
 
 export type Order = "asc" | "desc";
 
+/** What narrows a list: values of some members, and a part of the texts in which the list is searched, without regard to case; or an id. */
+export type Filter<Item, Member extends keyof Item = never> = {
+  readonly [Filtered in Member]?: NonNullable<Item[Filtered]> | undefined;
+} & { readonly search?: string | undefined };
+
 /** Which part of a list is wanted, and in which order; the list has a default for both. */
 export interface Part<Sort extends string = never> {
   readonly limit: number;

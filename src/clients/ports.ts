@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../audit.ts";
-import type { Page, Part } from "../paging.ts";
+import type { Filter, Page, Part } from "../paging.ts";
 import type { SecretHash } from "../random.ts";
 import type { ApiKey, MintedApiKey } from "./api-key.ts";
 import type { Client, ClientSettings } from "./client.ts";
@@ -60,18 +60,31 @@ export interface Realms {
 /** The clients that a caller can reach: those that a user owns, or all. Every query includes it. */
 export type Reach = { readonly kind: "owner"; readonly userId: string } | { readonly kind: "all" };
 
-type FilteredMember = "ownerId" | "origin" | "environment" | "enabled" | "isAgent" | "realmId";
+/**
+ * Records that operators manage, each named by its members `Name`. Every write includes its audit record, and is in force for every process
+ * when it resolves.
+ */
+export interface ManagedRecords<Name extends keyof Stored, Stored, Added, Settings, ListFilter, Sort extends string> {
+  /** By the first of its sorts, unless sorted otherwise. */
+  list(filter: ListFilter, part: Part<Sort>): Promise<Page<Stored>>;
+  one(named: Pick<Stored, Name>): Promise<Stored | undefined>;
+  /** @returns undefined where another record has its name, or its realm does not exist */
+  add(record: Added, audit: AuditEntry): Promise<Stored | undefined>;
+  /** Changes a record. It is locked while `decide` runs, which may throw a refusal: then nothing changes. @returns undefined for an unknown one */
+  change(named: Pick<Stored, Name>, decide: (record: Stored) => Settings, audit: AuditEntry): Promise<Stored | undefined>;
+  /** @returns whether there was one */
+  remove(named: Pick<Stored, Name>, audit: AuditEntry): Promise<boolean>;
+}
 
 /** `lastUsed`: never used counts as the longest ago. */
 export const CLIENT_SORTS = ["created", "name", "lastUsed"] as const;
 export type ClientSort = (typeof CLIENT_SORTS)[number];
 
-export interface ClientFilter extends Readonly<{ [Member in FilteredMember]?: NonNullable<Client[Member]> | undefined }> {
-  /** A part of the name or of the client_id, without regard to case; or an id. */
-  readonly search?: string | undefined;
+/** Searched are name and client_id. */
+export type ClientFilter = Filter<Client, "ownerId" | "origin" | "environment" | "enabled" | "isAgent" | "realmId"> & {
   /** Clients that no token was issued to since, in seconds since the epoch; those that were never used if they are older. */
   readonly unusedSince?: number | undefined;
-}
+};
 
 /** A change to a client, decided on its current record. */
 export interface ClientChange {
@@ -136,32 +149,20 @@ export type WorkloadIssuerSort = (typeof WORKLOAD_ISSUER_SORTS)[number];
 export const IDENTITY_SORTS = ["subject", "created"] as const;
 export type IdentitySort = (typeof IDENTITY_SORTS)[number];
 
-export interface WorkloadIssuerFilter {
-  readonly kind?: WorkloadIssuer["kind"] | undefined;
-  /** A part of the issuer, without regard to case; or an id. */
-  readonly search?: string | undefined;
-}
+/** Platforms, named by their issuer. With one, all identities on it are removed. */
+export type ManagedIssuers = ManagedRecords<
+  "issuer",
+  WorkloadIssuer,
+  WorkloadTrust,
+  WorkloadTrust,
+  Filter<WorkloadIssuer, "kind">,
+  WorkloadIssuerSort
+>;
 
-export interface IdentityFilter {
-  readonly issuer?: string | undefined;
-  readonly clientId?: string | undefined;
-  /** A part of the subject, without regard to case; or an id. */
-  readonly search?: string | undefined;
-}
-
-/** Platforms and identities as operators manage them. Every write includes its audit record. */
-export interface ManagedWorkloads {
-  /** By issuer, unless sorted otherwise. */
-  issuers(filter: WorkloadIssuerFilter, part: Part<WorkloadIssuerSort>): Promise<Page<WorkloadIssuer>>;
-  issuer(issuer: string): Promise<WorkloadIssuer | undefined>;
-  /** @returns undefined for an issuer that is known already */
-  add(trust: WorkloadTrust, audit: AuditEntry): Promise<WorkloadIssuer | undefined>;
-  /** Changes a platform. The record is locked while `decide` runs, which may throw a refusal. @returns undefined for an unknown one */
-  change(issuer: string, decide: (current: WorkloadIssuer) => WorkloadTrust, audit: AuditEntry): Promise<WorkloadIssuer | undefined>;
-  /** Removes a platform with all identities on it. @returns whether it existed */
-  remove(issuer: string, audit: AuditEntry): Promise<boolean>;
-  /** By subject, unless sorted otherwise. */
-  identities(filter: IdentityFilter, part: Part<IdentitySort>): Promise<Page<StoredIdentity>>;
+/** Identities as operators manage them. Every write includes its audit record. */
+export interface ManagedIdentities {
+  /** By subject, in which a text is searched, unless sorted otherwise. */
+  list(filter: Filter<StoredIdentity, "issuer" | "clientId">, part: Part<IdentitySort>): Promise<Page<StoredIdentity>>;
   /**
    * Lets an identity stand for a client.
    * @throws {Refusal} invalid_request, not_found, conflict for an identity that stands for another client

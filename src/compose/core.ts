@@ -41,7 +41,7 @@ import { identityAssertions } from "../store/identity-assertions.ts";
 import { logoutSubscriptions } from "../store/logouts.ts";
 import { realms } from "../store/realms.ts";
 import { refreshFamilies } from "../store/refresh-families.ts";
-import { resourceDirectory, resourceRegistry } from "../store/resources.ts";
+import { managedResources, resourceDirectory } from "../store/resources.ts";
 import type { Sql } from "../store/sql.ts";
 import { revocationEvents, tokenStates } from "../store/token-states.ts";
 import { workloadDirectory } from "../store/workloads.ts";
@@ -227,7 +227,7 @@ const privateFetch = (ownUrl: string): GuardedFetch =>
 
 /** Records of resources. In development those on this machine are found by their metadata. */
 function resourcePorts(config: Config, sql: Sql, { log, clock }: { readonly log: Log; readonly clock: Clock }) {
-  const resources = { ...resourceDirectory(sql), ...resourceRegistry(sql) };
+  const resources = { ...resourceDirectory(sql), add: managedResources(sql).add };
   const discovery = () => resourceDiscovery({ issuer: config.issuer, fetch: resourceFetch(config), resources, clock, log });
   return { resources, resourceDiscovery: findsLocalResources(config) ? discovery() : undefined };
 }

@@ -30,7 +30,7 @@ import { secondFactors } from "../store/second-factors.ts";
 import { sessions } from "../store/sessions.ts";
 import type { Sql } from "../store/sql.ts";
 import { importedUsers, managedUsers, users } from "../store/users.ts";
-import { managedWorkloads } from "../store/workloads.ts";
+import { managedIdentities, managedIssuers } from "../store/workloads.ts";
 import { resourceFetch } from "./core.ts";
 import { KEYS_OUTLIVE } from "./keys.ts";
 import { resourceDoctor } from "./resource-doctor.ts";
@@ -106,7 +106,8 @@ export const managementPorts = (
   resourceDoctor: resourceDoctor(resourceFetch(config), config.issuer, shared.clock),
   resourceMetadata: (resource) => fetchMetadata(resourceFetch(config), resource, config.issuer),
   managedConnections: managedConnections(sql),
-  workloads: managedWorkloads(sql),
+  workloadIssuers: managedIssuers(sql),
+  workloadIdentities: managedIdentities(sql),
   publishedKeys: publishedKeys(sql, KEYS_OUTLIVE),
   auditTrail: auditTrail(sql),
   figures: figures(sql),

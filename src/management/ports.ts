@@ -9,7 +9,16 @@ import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { Branding, Brandings } from "../branding/branding.ts";
 import type { Environment } from "../clients/client.ts";
-import type { ApiKeyDirectory, ApiKeys, ClientRegistry, ManagedClients, ManagedWorkloads, Realm, Realms } from "../clients/ports.ts";
+import type {
+  ApiKeyDirectory,
+  ApiKeys,
+  ClientRegistry,
+  ManagedClients,
+  ManagedIdentities,
+  ManagedIssuers,
+  Realm,
+  Realms,
+} from "../clients/ports.ts";
 import type { Clock } from "../clock.ts";
 import type { Page, Part } from "../paging.ts";
 import type { Acr } from "../protocol/authentication-context.ts";
@@ -244,7 +253,8 @@ export interface ManagementPorts {
   readonly resourceRefusals: ResourceRefusals;
   readonly resourceDoctor: ResourceDoctor;
   readonly managedConnections: ManagedConnections;
-  readonly workloads: ManagedWorkloads;
+  readonly workloadIssuers: ManagedIssuers;
+  readonly workloadIdentities: ManagedIdentities;
   readonly identityLinks: Pick<IdentityLinks, "ofUser">;
   /** Loads the library at its first use. */
   readonly providers: () => Promise<Pick<Providers, "test">>;

@@ -11,6 +11,13 @@ import { operatorAttributes } from "./inputs.ts";
 import type { Figure, PublishedKey } from "./ports.ts";
 import type { AuditChainState, AuditRecord, ConsentCounts } from "./report-ports.ts";
 
+/** A record that operators manage, with its times as milliseconds. One that was never changed has that of its creation. */
+export const recordView = <Thing extends { readonly createdAt: number; readonly updatedAt: number | null }>({
+  createdAt,
+  updatedAt,
+  ...record
+}: Thing) => ({ ...record, createdAt: milliseconds(createdAt), updatedAt: milliseconds(updatedAt ?? createdAt) });
+
 /** Names every member, so that no secret can leave. @see docs/protocol.md#clients */
 export const clientView = (client: Client) => ({
   id: client.id,

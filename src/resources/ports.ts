@@ -1,6 +1,6 @@
-import type { AuditEntry } from "../audit.ts";
-import type { Page, Part } from "../paging.ts";
-import type { ClientKind, ResourceOrigin, ResourceRecord, ResourceSettings, ResourceTerms } from "./resource.ts";
+import type { ManagedRecords } from "../clients/ports.ts";
+import type { Filter } from "../paging.ts";
+import type { ClientKind, ResourceRecord, ResourceSettings, ResourceTerms } from "./resource.ts";
 
 /** Finds the records of requested resources. Concurrent look-ups share one query; nothing is cached. */
 export interface ResourceDirectory {
@@ -25,37 +25,21 @@ export interface ShownResources {
 /** A record as it is first stored; the store sets id and times. */
 export type NewResource = Omit<ResourceRecord, "id" | "createdAt" | "updatedAt">;
 
-export interface ResourceRegistry {
-  /** Stores a record with its audit record. @returns undefined when the resource has one already, or the realm does not exist */
-  add(resource: NewResource, audit: AuditEntry): Promise<ResourceRecord | undefined>;
-}
+/** Stores a record with its audit record, unless the resource has one already, or the realm does not exist. */
+export type ResourceRegistry = Pick<ManagedResources, "add">;
 
 export const RESOURCE_SORTS = ["resource", "name", "created"] as const;
 export type ResourceSort = (typeof RESOURCE_SORTS)[number];
 
-export interface ResourceFilter {
-  readonly realmId: string;
-  readonly enabled?: boolean | undefined;
-  readonly origin?: ResourceOrigin | undefined;
-  /** A part of the URI or the name, without regard to case; or an id. */
-  readonly search?: string | undefined;
-}
-
-/** Records as operators manage them, named by realm and resource. Every write includes its audit record. */
-export interface ManagedResources extends ResourceRegistry {
-  /** By resource, unless sorted otherwise. */
-  list(filter: ResourceFilter, part: Part<ResourceSort>): Promise<Page<ResourceRecord>>;
-  one(realmId: string, resource: string): Promise<ResourceRecord | undefined>;
-  /** Changes a record, which is locked while `decide` runs. @returns undefined for an unknown one */
-  change(
-    realmId: string,
-    resource: string,
-    decide: (record: ResourceRecord) => ResourceSettings,
-    audit: AuditEntry,
-  ): Promise<ResourceRecord | undefined>;
-  /** @returns whether there was one */
-  remove(realmId: string, resource: string, audit: AuditEntry): Promise<boolean>;
-}
+/** Records as operators manage them, in any spelling of their URI. Searched are URI and name. */
+export type ManagedResources = ManagedRecords<
+  "realmId" | "resource",
+  ResourceRecord,
+  NewResource,
+  ResourceSettings,
+  Pick<ResourceRecord, "realmId"> & Filter<ResourceRecord, "enabled" | "origin">,
+  ResourceSort
+>;
 
 /** The result of one check. A fault must be fixed; a warning may be intended. */
 export interface Finding {

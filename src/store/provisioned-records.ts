@@ -55,6 +55,25 @@ export function outcomeOf(change: { readonly before: unknown; readonly after: un
   return change.after === change.before ? "unchanged" : "changed";
 }
 
+type Kind = "resource" | "connection" | "workload_issuer";
+type Records<Added, Stored, Settings> = {
+  add(record: Added, audit: AuditEntry): Promise<unknown>;
+  change(named: Added, decide: (current: Stored) => Settings, audit: AuditEntry): Promise<Parameters<typeof outcomeOf>[0]>;
+};
+
+/** Adds a record, or changes the one that has its name. @throws {Refusal} temporarily_unavailable for one that was just removed */
+export async function putRecord<Added, Stored, Settings>(
+  kind: Kind,
+  records: Records<Added, Stored, Settings>,
+  added: Added,
+  decide: (current: Stored) => Settings,
+  event: Event,
+): Promise<Outcome> {
+  const audit = (done: "created" | "changed"): AuditEntry => ({ ...event, event: `${kind}.${done}` });
+  if ((await records.add(added, audit("created"))) !== undefined) return "created";
+  return outcomeOf(await records.change(added, decide, audit("changed")), `${kind}_just_removed`);
+}
+
 type FileConnection = ProvisionFile["connections"][number];
 
 /** Refuses what cannot be changed: else an existing connection got the secret that is for another provider. */
@@ -65,20 +84,15 @@ function assertUnchanged(current: Connection, { issuer, realmId }: NewConnection
   if (realm !== undefined && realmId !== current.realmId) throw fault("realm");
 }
 
-/** Creates or changes a connection. @throws {Refusal} invalid_request with the issue; temporarily_unavailable for one that was just removed */
-export async function applyConnection(connection: FileConnection, realmId: string, box: SecretBox, event: Event, tx: Tx): Promise<Outcome> {
-  const added = newConnection(connection, newId(systemClock, randomBytes), realmId, box);
-  if ((await connectionRecords.add(tx, added, { ...event, event: "connection.created" })) !== undefined) return "created";
-  const { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret } = connection;
-  const change = { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret };
+/** Creates or changes a connection. @throws {Refusal} invalid_request with the issue; temporarily_unavailable */
+export async function applyConnection(file: FileConnection, realmId: string, box: SecretBox, event: Event, tx: Tx): Promise<Outcome> {
+  const added = newConnection(file, newId(systemClock, randomBytes), realmId, box);
+  const { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret } = file;
   const decide = (current: Connection) => {
-    assertUnchanged(current, added, connection);
-    return changedConnection(current, change, box);
+    assertUnchanged(current, added, file);
+    return changedConnection(current, { title, clientId, scopes, domains, trustsAcr, enabled, clientSecret }, box);
   };
-  return outcomeOf(
-    await connectionRecords.change(tx, [added.name], decide, { ...event, event: "connection.changed" }),
-    "connection_just_removed",
-  );
+  return putRecord("connection", connectionRecords.on(tx), added, decide, event);
 }
 
 type FileIssuer = ProvisionFile["workloadIssuers"][number];
@@ -87,17 +101,18 @@ const KIND_STAYS = new Refusal("invalid_request", "workload_issuer_of_another_ki
   issues: [{ path: "kind", message: "is another one at this issuer, and cannot be changed" }],
 });
 
-/** Trusts a platform, or changes how. @throws {Refusal} invalid_request with the issues; temporarily_unavailable for one that was just removed */
-export async function applyWorkloadIssuer(input: FileIssuer, event: Event, tx: Tx): Promise<Outcome> {
-  const added = await workloadIssuers.add(tx, newTrust(input), { ...event, event: "workload_issuer.created" });
-  if (added !== undefined) return "created";
-  const decide = (current: WorkloadIssuer) => {
-    if (input.kind !== current.kind) throw KIND_STAYS;
-    return changedTrust(current, input);
-  };
-  const change = await workloadIssuers.change(tx, [input.issuer], decide, { ...event, event: "workload_issuer.changed" });
-  return outcomeOf(change, "workload_issuer_just_removed");
-}
+/** Trusts a platform, or changes how. @throws {Refusal} invalid_request with the issues; temporarily_unavailable */
+export const applyWorkloadIssuer = async (input: FileIssuer, event: Event, tx: Tx): Promise<Outcome> =>
+  putRecord(
+    "workload_issuer",
+    workloadIssuers.on(tx),
+    newTrust(input),
+    (current: WorkloadIssuer) => {
+      if (input.kind !== current.kind) throw KIND_STAYS;
+      return changedTrust(current, input);
+    },
+    event,
+  );
 
 const nameOf = ({ issuer, subject, claims }: WorkloadIdentity): string => JSON.stringify([issuer, subject, Object.entries(claims).sort()]);
 

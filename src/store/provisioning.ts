@@ -13,13 +13,14 @@ import {
   applyWorkloadIssuer,
   type Event,
   outcomeOf,
+  putRecord,
   removeIdentities,
 } from "./provisioned-records.ts";
 import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { differencesMade } from "./provisioning-preview.ts";
 import { addRealm, changeRealm } from "./realms.ts";
 import { finishRemovalOfClients } from "./removals.ts";
-import { changeResource, resourceRegistry } from "./resources.ts";
+import { resourceRecords } from "./resources.ts";
 import { type Sql, statements, type Tx } from "./sql.ts";
 import { emailKey } from "./users.ts";
 
@@ -103,9 +104,7 @@ async function applyResource(entry: FileResource, realmId: string, issuer: strin
   const { realm: _, resource, ...settings } = entry;
   if (!mayHaveRecord(resource, issuer)) throw refused([{ path: "resource", message: "is this server itself, which has no record" }]);
   const record = { ...merged(defaultSettings(resource), settings), resource, realmId, origin: "file" } as const;
-  if ((await resourceRegistry(tx).add(record, { ...event, event: "resource.created" })) !== undefined) return "created";
-  const decide = (current: ResourceSettings) => merged(current, settings);
-  return outcomeOf(await changeResource(tx, realmId, resource, decide, { ...event, event: "resource.changed" }), "resource_just_removed");
+  return putRecord("resource", resourceRecords.on(tx), record, (current: ResourceSettings) => merged(current, settings), event);
 }
 
 /** Applies an entry; the issues of a refusal get its place in the file. */

@@ -37,7 +37,7 @@ const records = managedRecords("realm", REALMS, {
   key: ["id"],
   added: ["id", "name", ...SETTINGS],
   changed: SETTINGS,
-  about: ({ id }) => ({ resources: [realmUri(id)] }),
+  named: ({ id }) => ({ resources: [realmUri(id)] }),
 });
 
 type Settings = Pick<RowOf<typeof REALMS>, (typeof SETTINGS)[number]>;
@@ -53,11 +53,11 @@ const NEW = { dynamicRegistrationScopes: null, requiredAcr: null, branding: null
 
 /** @returns undefined for a name that is taken */
 export const addRealm = (tx: Tx, name: string, settings: RealmChange, audit: AuditEntry) =>
-  records.add(tx, { id: newId(systemClock, randomBytes), name, ...changed(NEW, settings) }, audit);
+  records.on(tx).add({ id: newId(systemClock, randomBytes), name, ...changed(NEW, settings) }, audit);
 
 /** @returns the realm before and after, the same object when nothing changes; undefined for an unknown one */
 export const changeRealm = (tx: Tx, id: string, change: RealmChange, audit: AuditEntry) =>
-  records.change(tx, [id], (realm) => changed(realm, change), audit);
+  records.on(tx).change({ id }, (realm) => changed(realm, change), audit);
 
 const BRANDINGS = statement(
   "realm_brandings",
@@ -86,7 +86,7 @@ const managed = (row: RowOf<typeof REALMS> | undefined): ManagedRealm | undefine
 export const managedRealms = (sql: Sql): ManagedRealms => ({
   list: (filter, part) => listPage<Realm, RealmSort>(sql, LIST, filter, part),
 
-  one: async (id) => managed(await records.one(sql, id)),
+  one: async (id) => managed(await records.on(sql).one({ id })),
   create: async (name, audit) => managed(await addRealm(sql, name, {}, audit)),
   change: async (...change) => managed((await sql.transaction((tx) => changeRealm(tx, ...change)))?.after),
 });

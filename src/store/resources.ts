@@ -1,16 +1,6 @@
-import { isUuid } from "../random.ts";
-import type {
-  ManagedResources,
-  OfferedScopes,
-  ResourceDirectory,
-  ResourceRegistry,
-  ResourceSort,
-  ShownRecord,
-  ShownResources,
-} from "../resources/ports.ts";
-import { type ResourceRecord, type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
+import type { ManagedResources, OfferedScopes, ResourceDirectory, ResourceSort, ShownRecord, ShownResources } from "../resources/ports.ts";
+import { type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { type ListDescription, listPage } from "./list-query.ts";
 import { managedRecords } from "./managed-records.ts";
 import { isStorable, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
 import { RESOURCES } from "./tables/clients.ts";
@@ -70,42 +60,22 @@ export const shownResources = (sql: Tx): ShownResources => ({
   },
 });
 
-const records = managedRecords("resource", RESOURCES, {
+export const resourceRecords = managedRecords("resource", RESOURCES, {
   key: ["resource", "realmId"],
   added: without(RESOURCES.members, ["id", "createdAt", "updatedAt"]),
   changed: SETTING_MEMBERS,
-  about: ({ resource, scopes }) => ({
-    resources: [resource],
-    ...(scopes.length > 0 && { scope: scopes.map(({ name }) => name).join(" ") }),
-  }),
+  named: ({ resource }) => ({ resources: [resource] }),
+  about: ({ scopes }) => (scopes.length > 0 ? { scope: scopes.map(({ name }) => name).join(" ") } : {}),
+  spelt: ({ resource, realmId }) => ({ resource: resourceKey(resource), realmId }),
   joined: "join realms on realms.id = input.realm_id",
 });
 
-export const resourceRegistry = (sql: Tx): ResourceRegistry => ({
-  add: async (added, audit) =>
-    isUuid(added.realmId) ? records.add(sql, { ...added, resource: resourceKey(added.resource) }, audit) : undefined,
-});
-
-const LIST: ListDescription<ResourceSort> = {
-  table: RESOURCES,
-  select: RESOURCES.select(),
-  search: ["resource", "name"],
-  sorts: {
-    resource: { by: 'resources.resource collate "C"', type: "text", order: "asc" },
-    name: { by: "lower(left(resources.name, 100))", type: "text", order: "asc" },
-    created: { by: null, order: "desc" },
-  },
-};
-export const changeResource = (tx: Tx, ...[realmId, resource, decide, audit]: Parameters<ManagedResources["change"]>) =>
-  records.change(tx, [resourceKey(resource), realmId], decide, audit);
-
-export const managedResources = (sql: Sql): ManagedResources => ({
-  ...resourceRegistry(sql),
-  list: ({ search, ...where }, part) => listPage<ResourceRecord, ResourceSort>(sql, LIST, { where, search }, part),
-  one: (realmId, resource) => records.one(sql, resourceKey(resource), realmId),
-  change: async (...change) => (await sql.transaction((tx) => changeResource(tx, ...change)))?.after,
-  remove: (realmId, named, audit) => {
-    const resource = resourceKey(named);
-    return records.remove(sql, [resource, realmId], { ...audit, resources: [resource] });
-  },
-});
+export const managedResources = (sql: Sql): ManagedResources =>
+  resourceRecords.managed<ResourceSort>(sql, {
+    search: ["resource", "name"],
+    sorts: {
+      resource: { by: 'resources.resource collate "C"', type: "text", order: "asc" },
+      name: { by: "lower(left(resources.name, 100))", type: "text", order: "asc" },
+      created: { by: null, order: "desc" },
+    },
+  });

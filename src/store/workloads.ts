@@ -1,6 +1,6 @@
 import type { AuditEntry } from "../audit.ts";
-import type { IdentitySort, ManagedWorkloads, StoredIdentity, WorkloadIssuerSort } from "../clients/ports.ts";
-import { identityFault, MAX_IDENTITIES, matchingSubjects, type WorkloadIdentity, type WorkloadIssuer } from "../clients/workload.ts";
+import type { IdentitySort, ManagedIdentities, ManagedIssuers, StoredIdentity, WorkloadIssuerSort } from "../clients/ports.ts";
+import { identityFault, MAX_IDENTITIES, matchingSubjects, type WorkloadIdentity } from "../clients/workload.ts";
 import type { KnownIssuer, WorkloadPorts } from "../core/workload/rules.ts";
 import { Refusal } from "../errors.ts";
 import { EMPTY_PAGE } from "../paging.ts";
@@ -52,15 +52,9 @@ export const workloadIssuers = managedRecords("workload_issuer", WORKLOAD_ISSUER
   key: ["issuer"],
   added: ADDED,
   changed: without(ADDED, ["issuer", "kind"]),
-  about: ({ issuer }) => ({ workloadIssuer: issuer }),
+  named: ({ issuer }) => ({ workloadIssuer: issuer }),
 });
 
-const ISSUERS: ListDescription<WorkloadIssuerSort> = {
-  table: WORKLOAD_ISSUERS,
-  select: WORKLOAD_ISSUERS.select(),
-  search: ["issuer"],
-  sorts: { issuer: { by: 'workload_issuers.issuer collate "C"', type: "text", order: "asc" }, created: { by: null, order: "desc" } },
-};
 const identityColumns = (identity: string): string =>
   `${WORKLOAD_IDENTITIES.select(without(WORKLOAD_IDENTITIES.members, ["issuerId", "clientId"]), identity)},
    workload_issuers.issuer, clients.client_id as "clientId"`;
@@ -122,7 +116,7 @@ export async function assignIdentity(tx: Tx, clientId: string, identity: Workloa
   if (client.method !== "workload_jwt") throw invalid("clientId", "is a client of another tokenEndpointAuthMethod than workload_jwt");
   const [counted] = await tx.query<{ n: number }>(SQL.identitiesCount, [client.id]);
   if ((counted?.n ?? 0) >= MAX_IDENTITIES) throw invalid("clientId", `has ${MAX_IDENTITIES} identities, the most that a client may have`);
-  const trusted = await workloadIssuers.one(tx, issuer);
+  const trusted = await workloadIssuers.on(tx).one({ issuer });
   if (trusted === undefined) throw invalid("issuer", "is not a trusted issuer of workloads; add it first");
   const fault = identityFault(identity, trusted);
   if (fault !== undefined) throw invalid("subject", fault);
@@ -139,13 +133,14 @@ export const identitiesOf = (tx: Tx, clientId: string) => tx.query<StoredIdentit
 export const unassignIdentity = (tx: Tx, id: string, audit: AuditEntry): Promise<boolean> =>
   hasRow(tx, SQL.identityUnassign, [id, jsonRows([audit])]);
 
-export const managedWorkloads = (sql: Sql): ManagedWorkloads => ({
-  issuers: ({ search, ...where }, part) => listPage<WorkloadIssuer, WorkloadIssuerSort>(sql, ISSUERS, { where, search }, part),
-  issuer: (issuer) => workloadIssuers.one(sql, issuer),
-  add: (trust, audit) => workloadIssuers.add(sql, trust, audit),
-  change: async (issuer, decide, audit) => (await sql.transaction((tx) => workloadIssuers.change(tx, [issuer], decide, audit)))?.after,
-  remove: (issuer, audit) => workloadIssuers.remove(sql, [issuer], { ...audit, workloadIssuer: issuer }),
-  identities: async ({ issuer, clientId, search }, part) => {
+export const managedIssuers = (sql: Sql): ManagedIssuers =>
+  workloadIssuers.managed<WorkloadIssuerSort>(sql, {
+    search: ["issuer"],
+    sorts: { issuer: { by: 'workload_issuers.issuer collate "C"', type: "text", order: "asc" }, created: { by: null, order: "desc" } },
+  });
+
+export const managedIdentities = (sql: Sql): ManagedIdentities => ({
+  list: async ({ issuer, clientId, search }, part) => {
     if (![issuer, clientId].every((text) => text === undefined || isStorable(text))) return EMPTY_PAGE;
     const conditions = [
       ...filteredBy("issuer_id", "workload_issuers", "issuer", issuer),

@@ -1,6 +1,7 @@
 import type { Account, MailMessage, OwnSession, User } from "../accounts/ports.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { Page, Part } from "../paging.ts";
+import type { ManagedRecords } from "../clients/ports.ts";
+import type { Filter } from "../paging.ts";
 import type { Connection, ConnectionSettings, NewConnection, OfferedConnection } from "./connection.ts";
 
 /** A user as a provider names them. `issuer` and `subject` are the identity; all else describes it. */
@@ -68,28 +69,15 @@ export interface Connections {
 export const CONNECTION_SORTS = ["name", "created"] as const;
 export type ConnectionSort = (typeof CONNECTION_SORTS)[number];
 
-export interface ConnectionFilter {
-  readonly realmId: string;
-  readonly enabled?: boolean | undefined;
-  /** A part of the name, title or issuer, without regard to case; or an id. */
-  readonly search?: string | undefined;
-}
-
-export interface ManagedConnections {
-  /** By name, unless sorted otherwise. */
-  list(filter: ConnectionFilter, part: Part<ConnectionSort>): Promise<Page<Connection>>;
-  one(name: string): Promise<Connection | undefined>;
-  /** @returns undefined for a name that is taken, or an unknown realm */
-  add(connection: NewConnection, audit: AuditEntry): Promise<Connection | undefined>;
-  /** @param secret sealed; undefined keeps it  @returns undefined for an unknown connection */
-  change(
-    name: string,
-    decide: (connection: Connection) => ConnectionSettings & { readonly secret: string | null },
-    audit: AuditEntry,
-  ): Promise<Connection | undefined>;
-  /** Links of users stay. @returns false for an unknown connection */
-  remove(name: string, audit: AuditEntry): Promise<boolean>;
-}
+/** Connections as operators manage them; the secret of a change is sealed. Searched are name, title and issuer. Links of users stay when one is removed. */
+export type ManagedConnections = ManagedRecords<
+  "name",
+  Connection,
+  NewConnection,
+  ConnectionSettings & Pick<Connection, "secret">,
+  Pick<Connection, "realmId"> & Filter<Connection, "enabled">,
+  ConnectionSort
+>;
 
 /** An identity of a user. Times in seconds since the epoch, with their fraction. */
 export interface LinkedIdentity extends Identity {

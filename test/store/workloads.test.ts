@@ -3,7 +3,7 @@ import { MAX_IDENTITIES, workloadDefaults } from "../../src/clients/workload.ts"
 import { parseProvisionFile } from "../../src/management/provision.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { provisioner } from "../../src/store/provisioning.ts";
-import { managedWorkloads, workloadDirectory } from "../../src/store/workloads.ts";
+import { managedIdentities, managedIssuers, workloadDirectory } from "../../src/store/workloads.ts";
 import { anAudit } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
@@ -25,10 +25,11 @@ describe.for(databaseKinds)("workloads on $name", ({ fresh }) => {
     provisioner(database.sql, passwords, { issuer: "https://id.example.test", box: A_SECRET_BOX }).apply(
       parseProvisionFile(JSON.stringify(file)),
     );
-  const workloads = () => managedWorkloads(database.sql);
-  const identities = async (clientId: string, issuer?: string) => (await workloads().identities({ clientId, issuer }, { limit: 50 })).items;
+  const issuers = () => managedIssuers(database.sql);
+  const identified = () => managedIdentities(database.sql);
+  const identities = async (clientId: string, issuer?: string) => (await identified().list({ clientId, issuer }, { limit: 50 })).items;
   const assign = (clientId: string, subject: string, claims: Record<string, string> = {}, issuer = CI) =>
-    workloads().assign(clientId, { issuer, subject, claims }, anAudit("workload_identity.added"));
+    identified().assign(clientId, { issuer, subject, claims }, anAudit("workload_identity.added"));
   const reasonOf = (call: Promise<unknown>) =>
     call.then(
       () => "done",
@@ -98,17 +99,17 @@ describe.for(databaseKinds)("workloads on $name", ({ fresh }) => {
   test("what is removed is found no more, and each change has its record", async () => {
     const audit = anAudit("workload_issuer.created", { clientId: "x" });
     const temporary = { ...workloadDefaults("oidc"), issuer: "https://temporary.example", kind: "oidc" } as const;
-    expect(await workloads().add(temporary, audit)).toMatchObject({ issuer: temporary.issuer, singleUse: true, updatedAt: null });
-    expect(await workloads().add(temporary, audit)).toBeUndefined();
+    expect(await issuers().add(temporary, audit)).toMatchObject({ issuer: temporary.issuer, singleUse: true, updatedAt: null });
+    expect(await issuers().add(temporary, audit)).toBeUndefined();
     const { id } = await assign("one", "short", {}, temporary.issuer);
     await assign("one", "long", {}, temporary.issuer);
-    expect(await workloads().unassign(id, anAudit("workload_identity.removed"))).toBe(true);
-    expect(await workloads().unassign(id, anAudit("workload_identity.removed"))).toBe(false);
+    expect(await identified().unassign(id, anAudit("workload_identity.removed"))).toBe(true);
+    expect(await identified().unassign(id, anAudit("workload_identity.removed"))).toBe(false);
     expect(await identities("one", temporary.issuer)).toMatchObject([{ subject: "long" }]);
     const decide = () => ({ ...temporary, maxLifetime: 60 });
-    expect(await workloads().change(temporary.issuer, decide, anAudit("workload_issuer.changed"))).toMatchObject({ maxLifetime: 60 });
-    expect(await workloads().remove(temporary.issuer, anAudit("workload_issuer.deleted"))).toBe(true);
-    expect(await workloads().remove(temporary.issuer, anAudit("workload_issuer.deleted"))).toBe(false);
+    expect(await issuers().change(temporary, decide, anAudit("workload_issuer.changed"))).toMatchObject({ maxLifetime: 60 });
+    expect(await issuers().remove(temporary, anAudit("workload_issuer.deleted"))).toBe(true);
+    expect(await issuers().remove(temporary, anAudit("workload_issuer.deleted"))).toBe(false);
     expect(await identities("one", temporary.issuer)).toEqual([]);
     expect(
       await runText(

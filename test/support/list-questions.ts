@@ -13,7 +13,7 @@ import { resourceRefusals } from "../../src/store/resource-refusals.ts";
 import { managedResources } from "../../src/store/resources.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { managedUsers } from "../../src/store/users.ts";
-import { managedWorkloads } from "../../src/store/workloads.ts";
+import { managedIdentities, managedIssuers } from "../../src/store/workloads.ts";
 import { CONNECTION_SORTS } from "../../src/upstream/ports.ts";
 import { DEFAULT_REALM } from "./management.ts";
 
@@ -66,15 +66,15 @@ export async function largestLists(sql: Sql): Promise<void> {
 /** Of the lists of records that operators add, every filter by which there may be many and every sort. A search reads those of one realm. */
 export async function furtherLists(sql: Sql): Promise<void> {
   const realmId = DEFAULT_REALM;
-  const [resources, connections, workloads] = [managedResources(sql), managedConnections(sql), managedWorkloads(sql)];
+  const [resources, connections, identities] = [managedResources(sql), managedConnections(sql), managedIdentities(sql)];
   await inEachOrder(RESOURCE_SORTS, (part) => resources.list({ realmId }, part));
   await inEachOrder(CONNECTION_SORTS, (part) => connections.list({ realmId }, part));
   await inEachOrder(REALM_SORTS, (part) => managedRealms(sql).list({}, part));
   await inEachOrder(["name"], (part) => managedScopes(sql).list({ realmId }, part));
-  await inEachOrder(WORKLOAD_ISSUER_SORTS, (part) => workloads.issuers({}, part));
+  await inEachOrder(WORKLOAD_ISSUER_SORTS, (part) => managedIssuers(sql).list({}, part));
   for (const filter of [{}, { issuer: "https://workloads-1.example.test" }, { clientId: `listed-${md5("100")}` }])
-    await inEachOrder(IDENTITY_SORTS, (part) => workloads.identities(filter, part));
-  await workloads.identities({ search: "abcdef" }, COUNTED);
+    await inEachOrder(IDENTITY_SORTS, (part) => identities.list(filter, part));
+  await identities.list({ search: "abcdef" }, COUNTED);
 }
 
 /** Lists whose rows cost more than a table's, and those that are written by hand. */

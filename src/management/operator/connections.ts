@@ -37,7 +37,8 @@ const connectionView = (connection: Connection, issuer: string) => ({
   updatedAt: milliseconds(connection.updatedAt ?? connection.createdAt),
 });
 
-const namedConnection = async ({ managedConnections }: ManagementPorts, name: string) => found(await managedConnections.one(name), unknown);
+const namedConnection = async ({ managedConnections }: ManagementPorts, name: string) =>
+  found(await managedConnections.one({ name }), unknown);
 
 /** Identity providers that users sign in by. @see docs/protocol.md#upstream-sign-in */
 export const operatorConnectionsRouter = router({
@@ -68,11 +69,11 @@ export const operatorConnectionsRouter = router({
     .mutation(async ({ ctx, input: { name, updatedAt: read, ...change } }) => {
       const { managedConnections, box, issuer } = ctx.ports;
       const decide = ifUnchanged(read, (connection: Connection) => changedConnection(connection, change, box));
-      return connectionView(found(await managedConnections.change(name, decide, ctx.audit("connection.changed")), unknown), issuer);
+      return connectionView(found(await managedConnections.change({ name }, decide, ctx.audit("connection.changed")), unknown), issuer);
     }),
 
   remove: provenOperatorProcedure.input(named).mutation(async ({ ctx, input: { name } }) => {
-    if (!(await ctx.ports.managedConnections.remove(name, ctx.audit("connection.deleted")))) throw unknown();
+    if (!(await ctx.ports.managedConnections.remove({ name }, ctx.audit("connection.deleted")))) throw unknown();
     return { name };
   }),
 

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { merged } from "../../merged.ts";
 import { isWebResource } from "../../protocol/access.ts";
@@ -10,7 +9,7 @@ import { found, ifUnchanged } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search, updatedAt } from "../inputs.ts";
 import { NewResourceUri, ResourceUri, resourceSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
-import { auditView, pageView } from "../views.ts";
+import { auditView, pageView, recordView } from "../views.ts";
 
 const named = { ...realmInput, resource: ResourceUri };
 const Filter = z.strictObject({
@@ -23,12 +22,6 @@ const Filter = z.strictObject({
 
 const unknown = () => new Refusal("not_found", "resource_unknown", { description: "This resource has no record." });
 
-const resourceView = ({ createdAt, updatedAt, ...record }: ResourceRecord) => ({
-  ...record,
-  createdAt: milliseconds(createdAt),
-  updatedAt: milliseconds(updatedAt ?? createdAt),
-});
-
 function differenceOf(record: ResourceRecord, { scopes }: ResourceMetadata) {
   const names = record.scopes.map(({ name }) => name);
   return { added: scopes.filter((name) => !names.includes(name)), removed: names.filter((name) => !scopes.includes(name)) };
@@ -39,11 +32,11 @@ export const operatorResourcesRouter = router({
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
     const [filter, part] = inParts(input);
     const realmId = await realmOf(ctx.ports, input.realmId);
-    return pageView("resources", await ctx.ports.managedResources.list({ ...filter, realmId }, part), resourceView);
+    return pageView("resources", await ctx.ports.managedResources.list({ ...filter, realmId }, part), recordView);
   }),
 
   get: operatorProcedure.input(z.strictObject(named)).query(async ({ ctx, input: { realmId, resource } }) => {
-    return resourceView(found(await ctx.ports.managedResources.one(await realmOf(ctx.ports, realmId), resource), unknown));
+    return recordView(found(await ctx.ports.managedResources.one({ realmId: await realmOf(ctx.ports, realmId), resource }), unknown));
   }),
 
   create: operatorProcedure
@@ -57,7 +50,7 @@ export const operatorResourcesRouter = router({
       const added = await managedResources.add(record, ctx.audit("resource.created"));
       if (added === undefined)
         throw new Refusal("conflict", "resource_known", { description: "The resource has a record already, or the realm does not exist." });
-      return resourceView(added);
+      return recordView(added);
     }),
 
   update: operatorProcedure
@@ -65,14 +58,14 @@ export const operatorResourcesRouter = router({
     .mutation(async ({ ctx, input: { realmId, resource, updatedAt: read, ...settings } }) => {
       const inRealm = await realmOf(ctx.ports, realmId);
       const decide = ifUnchanged(read, (record: ResourceRecord) => merged(record, settings));
-      return resourceView(
-        found(await ctx.ports.managedResources.change(inRealm, resource, decide, ctx.audit("resource.changed")), unknown),
+      return recordView(
+        found(await ctx.ports.managedResources.change({ realmId: inRealm, resource }, decide, ctx.audit("resource.changed")), unknown),
       );
     }),
 
   remove: provenOperatorProcedure.input(z.strictObject(named)).mutation(async ({ ctx, input: { realmId, resource } }) => {
     const inRealm = await realmOf(ctx.ports, realmId);
-    if (!(await ctx.ports.managedResources.remove(inRealm, resource, ctx.audit("resource.deleted")))) throw unknown();
+    if (!(await ctx.ports.managedResources.remove({ realmId: inRealm, resource }, ctx.audit("resource.deleted")))) throw unknown();
     return { resource };
   }),
 
@@ -102,7 +95,7 @@ export const operatorResourcesRouter = router({
     if (!isWebResource(resource))
       throw new Refusal("invalid_request", "resource_without_metadata", { description: "Only an http or https resource has metadata." });
     const [record, found] = await Promise.all([
-      managedResources.one(await realmOf(ctx.ports, realmId), resource),
+      managedResources.one({ realmId: await realmOf(ctx.ports, realmId), resource }),
       resourceMetadata(resource),
     ]);
     const metadata = typeof found === "string" ? null : { name: found.name ?? null, scopes: found.scopes };
@@ -112,7 +105,7 @@ export const operatorResourcesRouter = router({
       metadata,
       /** Why the document is not used, as a fixed word. */
       fault: typeof found === "string" ? found : null,
-      record: record === undefined ? null : resourceView(record),
+      record: record === undefined ? null : recordView(record),
       /** Scopes that the document has and the record has not, and the other way round. */
       difference: record === undefined || typeof found === "string" ? null : differenceOf(record, found),
     };

@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { IDENTITY_SORTS, type StoredIdentity, WORKLOAD_ISSUER_SORTS } from "../../clients/ports.ts";
 import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
-import { inMilliseconds, milliseconds } from "../../clock.ts";
+import { inMilliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { changedTrust, newTrust } from "../client-rules.ts";
 import { found, ifUnchanged } from "../clients.ts";
 import { clientId, inParts, listing, RecordId, search, updatedAt } from "../inputs.ts";
 import { Issuer, WorkloadIdentityInput, WorkloadIssuerInput, workloadSettings } from "../record-inputs.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { pageView } from "../views.ts";
+import { pageView, recordView } from "../views.ts";
 
 const named = z.strictObject({ issuer: Issuer });
 const IssuerFilter = z.strictObject({ ...listing(WORKLOAD_ISSUER_SORTS), kind: z.enum(WORKLOAD_KINDS).optional(), search });
@@ -21,27 +21,22 @@ const IdentityFilter = z.strictObject({
 
 const unknown = () => new Refusal("not_found", "workload_issuer_unknown", { description: "This issuer of workloads is not trusted." });
 
-const issuerView = ({ id: _, createdAt, updatedAt, ...issuer }: WorkloadIssuer) => ({
-  ...issuer,
-  createdAt: milliseconds(createdAt),
-  updatedAt: milliseconds(updatedAt ?? createdAt),
-});
-
+const issuerView = ({ id: _, ...issuer }: WorkloadIssuer) => recordView(issuer);
 const identityView = (identity: StoredIdentity) => inMilliseconds(identity, "createdAt");
 
 /** Platforms whose tokens authenticate clients. @see docs/protocol.md#workloads */
 export const operatorWorkloadIssuersRouter = router({
   list: operatorProcedure.input(IssuerFilter.prefault({})).query(async ({ ctx, input }) => {
     const [filter, part] = inParts(input);
-    return pageView("issuers", await ctx.ports.workloads.issuers(filter, part), issuerView);
+    return pageView("issuers", await ctx.ports.workloadIssuers.list(filter, part), issuerView);
   }),
 
   get: operatorProcedure
     .input(named)
-    .query(async ({ ctx, input: { issuer } }) => issuerView(found(await ctx.ports.workloads.issuer(issuer), unknown))),
+    .query(async ({ ctx, input: { issuer } }) => issuerView(found(await ctx.ports.workloadIssuers.one({ issuer }), unknown))),
 
   create: provenOperatorProcedure.input(WorkloadIssuerInput).mutation(async ({ ctx, input }) => {
-    const added = await ctx.ports.workloads.add(newTrust(input), ctx.audit("workload_issuer.created"));
+    const added = await ctx.ports.workloadIssuers.add(newTrust(input), ctx.audit("workload_issuer.created"));
     if (added === undefined) throw new Refusal("conflict", "workload_issuer_known", { description: "This issuer is trusted already." });
     return issuerView(added);
   }),
@@ -50,12 +45,12 @@ export const operatorWorkloadIssuersRouter = router({
     .input(z.strictObject({ issuer: Issuer, ...workloadSettings, updatedAt }))
     .mutation(async ({ ctx, input: { issuer, updatedAt: read, ...change } }) => {
       const decide = ifUnchanged(read, (current: WorkloadIssuer) => changedTrust(current, change));
-      return issuerView(found(await ctx.ports.workloads.change(issuer, decide, ctx.audit("workload_issuer.changed")), unknown));
+      return issuerView(found(await ctx.ports.workloadIssuers.change({ issuer }, decide, ctx.audit("workload_issuer.changed")), unknown));
     }),
 
   /** With all identities on it. */
   remove: provenOperatorProcedure.input(named).mutation(async ({ ctx, input: { issuer } }) => {
-    if (!(await ctx.ports.workloads.remove(issuer, ctx.audit("workload_issuer.deleted")))) throw unknown();
+    if (!(await ctx.ports.workloadIssuers.remove({ issuer }, ctx.audit("workload_issuer.deleted")))) throw unknown();
     return { issuer };
   }),
 
@@ -72,17 +67,17 @@ export const operatorWorkloadIssuersRouter = router({
 export const operatorWorkloadIdentitiesRouter = router({
   list: operatorProcedure.input(IdentityFilter.prefault({})).query(async ({ ctx, input }) => {
     const [filter, part] = inParts(input);
-    return pageView("identities", await ctx.ports.workloads.identities(filter, part), identityView);
+    return pageView("identities", await ctx.ports.workloadIdentities.list(filter, part), identityView);
   }),
 
   add: provenOperatorProcedure
     .input(z.strictObject({ clientId, ...WorkloadIdentityInput.shape }))
     .mutation(async ({ ctx, input: { clientId: of, ...identity } }) =>
-      identityView(await ctx.ports.workloads.assign(of, identity, ctx.audit("workload_identity.added"))),
+      identityView(await ctx.ports.workloadIdentities.assign(of, identity, ctx.audit("workload_identity.added"))),
     ),
 
   remove: provenOperatorProcedure.input(z.strictObject({ id: RecordId })).mutation(async ({ ctx, input: { id } }) => {
-    if (!(await ctx.ports.workloads.unassign(id, ctx.audit("workload_identity.removed"))))
+    if (!(await ctx.ports.workloadIdentities.unassign(id, ctx.audit("workload_identity.removed"))))
       throw new Refusal("not_found", "workload_identity_unknown", { description: "There is no identity of this id." });
     return { id };
   }),
