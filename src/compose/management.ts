@@ -88,7 +88,7 @@ export const managementPorts = (
 ): ManagementPorts => ({
   ...shared,
   bearers: bearersOf(shared.core),
-  explainer: explainerOf(shared.core, `${config.issuer}/oauth/token`),
+  explainer: explainerOf(shared.core),
   registry: clientRegistry(sql),
   apiKeys: apiKeys(sql),
   apiKeyDirectory: apiKeyDirectory(sql),

@@ -2,10 +2,8 @@ import type { Consent } from "../accounts/ports.ts";
 import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Link, SealedRecord, SignedCheckpoint } from "../audit-chain/chain.ts";
+import type { TokenCore } from "../grpc/local.ts";
 import type { Page, Part } from "../paging.ts";
-import type { parseAuthorizationRequest } from "../protocol/authorization-request.ts";
-import type { parseClientCredential } from "../protocol/form.ts";
-import type { parseGrant } from "../protocol/grants.ts";
 import type { Report } from "../resources/ports.ts";
 import type { AuditFilter } from "./inputs.ts";
 
@@ -202,21 +200,11 @@ export interface Explanation {
   };
 }
 
-/** A token request; `proof` is its `DPoP` header. */
-export interface ExplainedRequest {
-  readonly client: ReturnType<typeof parseClientCredential>;
-  readonly grant: ReturnType<typeof parseGrant>;
-  readonly proof: string | undefined;
-}
+/** What is explained, as the core is asked for it: a token request or an authorization request as it would be now, the token of a platform, or a past refusal. */
+export type Explained = NonNullable<Parameters<TokenCore["explain"]>[0]["subject"]>;
 
-/** Evaluates requests without writing anything. */
-export interface Explainer {
-  /** A token request, evaluated now. */
-  ofRequest(request: ExplainedRequest, signal?: AbortSignal): Promise<Explanation>;
-  /** An authorization request, as if the user allowed it. */
-  ofAuthorization(request: ReturnType<typeof parseAuthorizationRequest>, address: string, signal?: AbortSignal): Promise<Explanation>;
-  /** The token of a platform. @param verifySignature whether the platform's keys may be fetched */
-  ofWorkloadToken(token: string, verifySignature: boolean, signal?: AbortSignal): Promise<Explanation>;
-  /** A refused request, by its id. @throws {Refusal} not_found when there is no record of it */
-  ofRefusal(requestId: string, signal?: AbortSignal): Promise<Explanation>;
-}
+/**
+ * Evaluates requests without writing anything; an authorization request as if the user allowed it.
+ * @param address that limits on fetching metadata documents count  @throws {Refusal} not_found for a refusal without a record
+ */
+export type Explainer = (subject: Explained, signal?: AbortSignal, address?: string) => Promise<Explanation>;

@@ -105,20 +105,10 @@ const WORDS: Readonly<Record<Verdict, RuleVerdict | undefined>> = {
   [Verdict.TAKEN_FOR_GRANTED]: "taken_for_granted",
 };
 
-/** @param tokenUrl the URL for which proofs of possession are made */
-export function explainerOf(core: Pick<TokenCore, "explain">, tokenUrl: string): Explainer {
-  const ask = async (subject: Parameters<TokenCore["explain"]>[0]["subject"], signal: AbortSignal | undefined, address = "") =>
-    explanationOf(await core.explain({ address, ...(subject && { subject }) }, { ...(signal && { signal }) }));
-  return {
-    ofRequest: ({ client, grant, proof }, signal) => {
-      const dpop = proof === undefined ? undefined : { proof, htm: "POST", htu: tokenUrl };
-      return ask({ case: "tokenRequest", value: { client: { ...client, dpop }, grant } }, signal);
-    },
-    ofAuthorization: (request, address, signal) => ask({ case: "authorizationRequest", value: request }, signal, address),
-    ofWorkloadToken: (token, verifySignature, signal) => ask({ case: "workloadToken", value: { token, verifySignature } }, signal),
-    ofRefusal: (requestId, signal) => ask({ case: "requestId", value: requestId }, signal),
-  };
-}
+export const explainerOf =
+  (core: Pick<TokenCore, "explain">): Explainer =>
+  async (subject, signal, address = "") =>
+    explanationOf(await core.explain({ address, subject }, { ...(signal && { signal }) }));
 
 const explanationOf = ({ rules, granted, refused, droppedScope, clientId }: ExplainResponse): Explanation => ({
   rules: rules.map(({ rule, demand, source, verdict, error, reason }) => {

@@ -49,16 +49,21 @@ export const operatorExplainRouter = router({
   tokenRequest: operatorProcedure.input(TokenRequestInput).mutation(async ({ ctx, input: { parameters, authorization, dpop } }) => {
     const form = formOf(parameters);
     const client = credentialOf(authorization, form, ctx.address);
-    return explanationView(await ctx.ports.explainer.ofRequest({ client, grant: parseGrant(form, GRANT_TYPES), proof: dpop }, ctx.signal));
+    const proven = dpop === undefined ? undefined : { proof: dpop, htm: "POST", htu: `${ctx.ports.issuer}/oauth/token` };
+    const request = { client: { ...client, dpop: proven }, grant: parseGrant(form, GRANT_TYPES) };
+    return explanationView(await ctx.ports.explainer({ case: "tokenRequest", value: request }, ctx.signal));
   }),
   /** As if the user allowed it, with the scopes that are dropped. A mutation for the same reason. */
   authorizationRequest: operatorProcedure
     .input(TokenRequestInput.pick({ parameters: true }))
-    .mutation(async ({ ctx, input: { parameters } }) =>
-      explanationView(await ctx.ports.explainer.ofAuthorization(parseAuthorizationRequest(textOf(parameters)), ctx.address, ctx.signal)),
-    ),
+    .mutation(async ({ ctx, input: { parameters } }) => {
+      const subject = { case: "authorizationRequest", value: parseAuthorizationRequest(textOf(parameters)) } as const;
+      return explanationView(await ctx.ports.explainer(subject, ctx.signal, ctx.address));
+    }),
   /** An earlier refusal, by the `X-Request-Id` of its response. */
   refusal: operatorProcedure
     .input(z.strictObject({ requestId: z.string().min(1).max(512) }))
-    .query(async ({ ctx, input: { requestId } }) => explanationView(await ctx.ports.explainer.ofRefusal(requestId, ctx.signal))),
+    .query(async ({ ctx, input: { requestId } }) =>
+      explanationView(await ctx.ports.explainer({ case: "requestId", value: requestId }, ctx.signal)),
+    ),
 });

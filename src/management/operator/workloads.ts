@@ -58,7 +58,8 @@ export const operatorWorkloadIssuersRouter = router({
   test: operatorProcedure
     .input(z.strictObject({ token: z.string().min(1).max(20_000), signature: z.boolean().default(false) }))
     .mutation(async ({ ctx, input: { token, signature } }) => {
-      const { rules, clientId: standsFor = null } = await ctx.ports.explainer.ofWorkloadToken(token, signature, ctx.signal);
+      const subject = { case: "workloadToken", value: { token, verifySignature: signature } } as const;
+      const { rules, clientId: standsFor = null } = await ctx.ports.explainer(subject, ctx.signal);
       return { rules, clientId: standsFor };
     }),
 });
