@@ -85,6 +85,9 @@ export const refuseMethod =
 /** Header fields that decide how a request is read, by the length of their name. Node keeps the first of several. */
 const DECISIVE_FIELDS: ReadonlyMap<number, string> = new Map(["host", "content-type", "authorization"].map((name) => [name.length, name]));
 
+/** @see RFC 3986 §3.2.2, §3.2.3 */
+const AUTHORITY = /^(?:\[[\w.:~%-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\dA-F]{2})*)(?::\d*)?$/i;
+
 /** Refuses a repeated Host, Content-Type or Authorization, of which a proxy may read the other, and a Host that names none. @throws {Refusal} invalid_request @see RFC 9110 §5.3, RFC 9112 §3.2 */
 export function assertSingleFields({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): void {
   let seen = "";
@@ -96,20 +99,10 @@ export function assertSingleFields({ rawHeaders }: Pick<IncomingMessage, "rawHea
       throw new Refusal("invalid_request", "header_repeated", { description: "A header field was sent more than once." });
     }
     seen += name;
-    if (name === "host") assertAuthority(rawHeaders[index + 1] ?? "");
+    if (name === "host" && !AUTHORITY.test(rawHeaders[index + 1] ?? "")) {
+      throw new Refusal("invalid_request", "host_malformed", { description: "The Host header field is malformed." });
+    }
   }
-}
-
-/** @see RFC 3986 §3.2.2, §3.2.3 */
-const AUTHORITY = /^(?:\[[\w.:~%-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\dA-F]{2})*)(?::\d*)?$/i;
-/** The last valid one: nearly all requests name the same host. */
-let lastHost = "";
-
-/** @throws {Refusal} invalid_request @see RFC 9112 §3.2 */
-function assertAuthority(host: string): void {
-  if (host === lastHost) return;
-  if (!AUTHORITY.test(host)) throw new Refusal("invalid_request", "host_malformed", { description: "The Host header field is malformed." });
-  lastHost = host;
 }
 
 /** Ids that are unique among all processes: a random part made once, and a count. They are not secret. */
