@@ -1,17 +1,8 @@
-import { constants, type Http2Server, type Http2Stream } from "node:http2";
+import type { Http2Server } from "node:http2";
 import { isIPv6 } from "node:net";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
-import {
-  experimental,
-  logVerbosity,
-  Server,
-  ServerCredentials,
-  ServerInterceptingCall,
-  type ServerInterceptor,
-  setLogVerbosity,
-  status,
-} from "@grpc/grpc-js";
-import { BODY_BYTES, type BodyBudget, bodyBudget } from "../body-budget.ts";
+import { experimental, logVerbosity, Server, ServerCredentials, setLogVerbosity } from "@grpc/grpc-js";
+import { BODY_BYTES, bodyBudget } from "../body-budget.ts";
 import type { RevocationEvents } from "../core/revocation.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
@@ -20,7 +11,8 @@ import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
 import { INTROSPECTION_LIMIT, shortenDeadline } from "./deadline.ts";
-import { methodPath, REQUEST_BYTES } from "./definition.ts";
+import { REQUEST_BYTES } from "./definition.ts";
+import { intake } from "./intake.ts";
 import { type AddressOf, asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { revocationFeed } from "./revocation-feed.ts";
@@ -76,120 +68,6 @@ function serveIntrospection(server: Server, core: TokenCore, run: RunCall, addre
   serve(introspect, REQUEST_BYTES.introspect, service.introspect);
   serve(introspectBatch, REQUEST_BYTES.introspectBatch, service.introspectBatch);
   serve(verifyApiKey, REQUEST_BYTES.introspect, service.verifyApiKey);
-}
-
-/** Bytes that a stream takes beside its message, of which a caller may open a hundred on each connection. */
-const STREAM_BYTES = 4096;
-
-/** Bytes of all streams of reflection: a thousand without messages, which keep 50 kB of answers each. */
-const REFLECTION_BYTES = 4 * 1024 * 1024;
-
-/** Messages of a stream that wait for their answers to be sent; each further one waits unread for one of these. */
-const UNANSWERED = 16;
-
-function messageTurns() {
-  let unanswered = 0;
-  let held: (() => void) | undefined;
-  return {
-    received(pass: () => void): void {
-      unanswered += 1;
-      if (unanswered > UNANSWERED) held = pass;
-      else pass();
-    },
-    answered(): void {
-      unanswered -= 1;
-      const pass = held;
-      held = undefined;
-      pass?.();
-    },
-  };
-}
-
-const CORE_STREAM = methodPath(TokenCoreService.method.converse);
-
-/**
- * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
- * decompression is work that strangers could cause. A request that arrives too slowly is refused; where there is no room for another one, that
- * is the one that has been arriving for longest, so that a stranger with many keeps no caller out. Reflection writes answers to a caller that
- * does not read them, so its messages have to wait, and its streams, which hold an answer each, have less room. The stream of a front, which
- * its handler admits before anything is read, has none of these limits.
- * @param arrival milliseconds within which a request must arrive whole  @param bodies room of requests  @param streams room of reflection
- * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
- */
-export function intake(arrival: number, bodies: BodyBudget, streams = bodyBudget(REFLECTION_BYTES, 0)): ServerInterceptor {
-  /** Gives a request up that is arriving; the oldest first. */
-  const [requests, questions] = [new Set<() => void>(), new Set<() => void>()];
-  return (method, call) => {
-    // grpc-js removes the header before interceptors run, and keeps its value here.
-    const encoding: unknown = Reflect.get(call, "incomingEncoding");
-    const stream = Reflect.get(call, "stream") as Http2Stream;
-    const [arriving, share] = method.requestStream ? [questions, streams()] : [requests, bodies()];
-    let isAnswered = false;
-    let timer: NodeJS.Timeout | undefined;
-    const turns = messageTurns();
-    const arrived = () => {
-      arriving.delete(giveUp);
-      clearTimeout(timer);
-      share.giveBack();
-    };
-    /** The library leaves a stream, with what has arrived, to a caller that does not end it. */
-    const refuse = (code: status, details: string) => {
-      const unread = stream.writableLength > 0; // a caller that reads nothing would keep these answers
-      call.sendStatus({ code, details });
-      stream.close(unread ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR);
-    };
-    const count = ({ length }: Pick<Buffer, "length">) => {
-      let fits = share.take(length);
-      for (const giveOldestUp of arriving) {
-        if (fits || giveOldestUp === giveUp) break;
-        giveOldestUp();
-        fits = share.take(0); // it has counted the length
-      }
-      if (!fits) giveUp();
-    };
-    const giveUp = () => {
-      stream.off("data", count);
-      arrived();
-      refuse(status.UNAVAILABLE, "too much is arriving");
-    };
-    return new ServerInterceptingCall(call, {
-      start(next) {
-        if (encoding !== "identity") {
-          refuse(status.UNIMPLEMENTED, "compression is not accepted");
-          return;
-        }
-        if (method.path === CORE_STREAM) {
-          next();
-          return;
-        }
-        timer = setTimeout(refuse, arrival, status.DEADLINE_EXCEEDED, "the request did not arrive in time");
-        arriving.add(giveUp);
-        stream.on("data", count).once("close", arrived);
-        count({ length: STREAM_BYTES });
-        if (stream.closed) return;
-        next({
-          onReceiveMessage: (message, pass) => turns.received(() => pass(message)),
-          onReceiveHalfClose(pass) {
-            if (!method.requestStream) arrived(); // reflection: until its answers are read
-            pass();
-          },
-        });
-      },
-      sendMetadata(metadata, next) {
-        isAnswered = true;
-        metadata.set("grpc-accept-encoding", "identity");
-        next(metadata);
-      },
-      sendMessage(message, next) {
-        next(message);
-        turns.answered();
-      },
-      sendStatus(answer, next) {
-        next(answer);
-        if (!isAnswered && method.path === CORE_STREAM) stream.close(constants.NGHTTP2_NO_ERROR);
-      },
-    });
-  };
 }
 
 export type GrpcListener = Awaited<ReturnType<typeof startGrpcListener>>;

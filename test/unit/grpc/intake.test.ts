@@ -1,11 +1,12 @@
 import { connect, constants } from "node:http2";
-import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, status } from "@grpc/grpc-js";
+import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, type ServerWritableStream, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { bodyBudget } from "../../../src/body-budget.ts";
 import { IntrospectionService } from "../../../src/gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { methodPath } from "../../../src/grpc/definition.ts";
-import { intake, startGrpcListener } from "../../../src/grpc/listener.ts";
+import { intake, oldestGiveWay } from "../../../src/grpc/intake.ts";
+import { startGrpcListener } from "../../../src/grpc/listener.ts";
 import { localTokenCore } from "../../../src/grpc/local.ts";
 import { smallCore } from "./small-core.ts";
 
@@ -83,8 +84,8 @@ test.for(["/echo.Echo/Echo", "/grpc.test.Echo/Echo"])("an incomplete request to 
 });
 
 /** A server for which a request may arrive slowly. */
-async function aPatientServer(offer: (server: Server) => void): Promise<number> {
-  const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0), bodyBudget(64 * 1024, 0))] });
+async function aPatientServer(offer: (server: Server) => void, unread?: ReturnType<typeof oldestGiveWay>): Promise<number> {
+  const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0), bodyBudget(64 * 1024, 0), unread)] });
   onTestFinished(() => patient.forceShutdown());
   offer(patient);
   return new Promise((resolve) => patient.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)));
@@ -166,6 +167,32 @@ test("a thousand streams of reflection may be open; the oldest make room for oth
   }
   await expect.poll(() => closed).toEqual(Array(76).fill(0));
   expect(refused).toEqual(Array(76).fill(String(status.UNAVAILABLE)));
+});
+
+test.for([
+  { path: "/echo.Echo/Echo", window: 0, what: "answers that their callers do not read" },
+  { path: "/grpc.health.v1.Health/Watch", window: 65_535, what: "streams that watch the health of services" },
+])("$what give way to later ones, and are closed", async ({ path, window }) => {
+  const itsPort = await aPatientServer(
+    (patient) => {
+      patient.register("/echo.Echo/Echo", echo, bytes, bytes, "unary");
+      const watch = (call: ServerWritableStream<Buffer, Buffer>) => [1, 2].map(() => call.write(call.request));
+      patient.register("/grpc.health.v1.Health/Watch", watch, bytes, bytes, "serverStream");
+    },
+    oldestGiveWay(10 * 17_000), // ten streams
+  );
+  const session = connect(`http://127.0.0.1:${itsPort}`, { settings: { initialWindowSize: window } });
+  onTestFinished(() => session.destroy());
+  const left = new Set<number>();
+  for (let count = 0; count < 40; count += 1) {
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+    left.add(count);
+    stream.on("error", () => undefined).once("close", () => left.delete(count));
+    stream.resume().end(MESSAGE);
+    await new Promise((resolve) => stream.once("response", resolve));
+  }
+  await expect.poll(() => [...left]).toEqual(Array.from({ length: 10 }, (_, at) => 30 + at));
+  expect((await statusOf({}, whole, itsPort)).status).toBe(status.OK);
 });
 
 test("requests for which there is no room beside those that are arriving are refused and closed, until there is", async () => {
