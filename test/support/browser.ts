@@ -27,15 +27,23 @@ export interface Visit {
   readonly headers: Headers;
 }
 
-/** @param always headers of every request, such as accept-language */
-export function aBrowser(origin: string, always: Readonly<Record<string, string>> = {}) {
+/**
+ * @param always headers of every request, such as accept-language
+ * @param front where the origin is reached, as one of several fronts behind a balancer
+ */
+export function aBrowser(origin: string, always: Readonly<Record<string, string>> = {}, front = origin) {
   const cookies = new Map<string, string>();
 
   /** One request, without following redirects. */
   async function request(url: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers({ ...always, ...Object.fromEntries(new Headers(init.headers)) });
     if (cookies.size > 0) headers.set("cookie", [...cookies].map(([name, value]) => `${name}=${value}`).join("; "));
-    const response = await fetch(new URL(url, origin), { ...init, headers, redirect: "manual" });
+    const { href } = new URL(url, origin);
+    const response = await fetch(href.startsWith(origin) ? front + href.slice(origin.length) : href, {
+      ...init,
+      headers,
+      redirect: "manual",
+    });
     for (const line of response.headers.getSetCookie()) {
       const [pair = ""] = line.split(";");
       const at = pair.indexOf("=");

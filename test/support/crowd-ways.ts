@@ -102,10 +102,9 @@ export function actionsOf(fronts: readonly ServerDriver[], random: () => number)
     return visit.html.includes('name="decision"') ? browser.submit(visit, { decision: "approve" }) : visit;
   };
   /** Authorizes and approves; signs in first where the user was signed out. */
-  const codeFor = async (member: Member, as: TestClient) => {
+  const codeFor = async (member: Member, as: TestClient, browser = browserOf(member)) => {
     const resource = as === WEB ? ["https://crm.example.test/mcp", ...AGENTS] : undefined;
     const scope = as === WEB ? "openid crm:read offline_access" : "openid";
-    const browser = browserOf(member);
     const { verifier, challenge } = front().pkce();
     const url = front().authorizeUrl(as, { code_challenge: challenge, scope, resource });
     let visit = await visitFor(browser, url);

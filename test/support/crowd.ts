@@ -11,8 +11,9 @@ export interface ActResult {
   readonly taken?: number;
 }
 
-/** Users, their clients and agents, and an operator, who act concurrently at all fronts. */
+/** Users, their clients and agents, and an operator, who act concurrently at all fronts. The first one is where the issuer's name leads. */
 export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
+  const issuer = fronts[0]?.url ?? "";
   const { pick, front, call, asOperator, operatorSignsIn, browserOf, accountPageHandler, signIn, redeem, codeFor, leave } = actionsOf(
     fronts,
     random,
@@ -182,7 +183,7 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
         if (!error.message.startsWith("not signed in: 503")) throw error;
         return pause(1_000).then(newUser); // as introspections are repeated: once, after Retry-After
       });
-      const browsers = fronts.map(({ url }) => aBrowser(url));
+      const browsers = fronts.map(({ url }) => aBrowser(issuer, {}, url));
       for (const each of browsers) for (const [name, value] of browser.cookies) each.cookies.set(name, value);
       const [bearers, refreshTokens] = [[login.access_token as string], [] as string[]];
       const member = { email, id, browsers, password: PASSWORD, bearers, refreshTokens, accessTokens: [], ownClients: [] };
@@ -197,6 +198,16 @@ export function aCrowd(fronts: readonly ServerDriver[], random: () => number) {
     async alone(act: Act): Promise<readonly ActResult[]> {
       const joined = await this.join();
       return [...joined, await perform(act, members.at(-1) as Member)];
+    },
+
+    /** A user allows a new client at one front, beside no other. @param at index of the front */
+    async allow(at: number): Promise<ActResult> {
+      await this.join();
+      const member = members.at(-1) as Member;
+      await perform("register a client", member);
+      const { as } = member.ownClients.at(-1) as Member["ownClients"][number];
+      const { status, fields } = await codeFor(member, as, member.browsers[at]);
+      return { act: `allow at front ${at}`, ...(fields === undefined ? { statuses: [status] } : await redeem(member, as, fields, 1)) };
     },
 
     /** Runs `count` actions of random members concurrently. */
