@@ -6,7 +6,7 @@ import base from "./vitest.config.ts";
 const { projects: _, ...shared } = base.test ?? {};
 
 /** Files of a minute and more start first: one of them at the end would leave the other workers idle. */
-const LONG = /\/(?:pages|more-pages|twice|console)\.test\.ts$/;
+const LONG = /\/(?:pages|more-pages|passkeys|account|console-week|console-failures|paths|twice)\.test\.ts$/;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -148,7 +148,9 @@ describe("bin/countersign with a Node from PATH", () => {
 });
 
 test("a release installs all that the whole check looks for, but the browser that it names", () => {
-  const needed = [...read(".ci/run").matchAll(/missing\+=\(([\w-]+)\)/g)].map(([, name]) => name).filter((name) => name !== "chromium");
+  const needed = [...read(".ci/run").matchAll(/missing\+=\(([\w-]+)\)/g)]
+    .map(([, name]) => name)
+    .filter((name) => !name?.startsWith("chromium"));
   const [, installed = ""] = /apt-get install .*--no-install-recommends (.+)/.exec(read(".github/workflows/release.yml")) ?? [];
   expect(needed.length).toBeGreaterThan(3);
   expect(installed.split(" ")).toEqual(expect.arrayContaining(needed));

@@ -1,10 +1,14 @@
+import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
+/** Where Debian installs Chromium: without windows, which cost as much CPU as the pages in them, and whole. */
+const DEBIAN = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+
 /** A real Chromium, at CHROMIUM_PATH or where Debian installs it. @param args further command-line switches */
 export const startChromium = (args: readonly string[] = []): Promise<Browser> =>
-  chromium.launch({ executablePath: process.env.CHROMIUM_PATH ?? "/usr/bin/chromium", args: ["--no-sandbox", ...args] });
+  chromium.launch({ executablePath: process.env.CHROMIUM_PATH ?? DEBIAN.find(existsSync) ?? "chromium", args: ["--no-sandbox", ...args] });
 
 /** A page in a context of its own, with a list of problems: requests to other hosts, console errors and violations of its policy. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
