@@ -11,13 +11,13 @@ export const isVisible = (name: string): boolean => VISIBLE.test(name);
 /** Whether a name has control characters, or those that change the direction of text. */
 export const isDeceiving = (name: string): boolean => DECEIVING.test(name);
 
+/** Characters that say how others are read, but for the joiners that scripts and emoji need: agents read what they hide from users. */
+const FORMAT = /(?![\u200c\u200d])\p{Cf}/u;
+
 /** What is kept of a name that comes from elsewhere, in at most `max` characters; empty where nothing is visible. Pure. */
 export function keptName(name: string, max: number): string {
-  const kept = Array.from(name.toWellFormed())
-    .filter((character) => !isDeceiving(character))
-    .join("")
-    .trim();
-  const cut = Array.from(kept).slice(0, max).join("");
+  const kept = Array.from(name.toWellFormed()).filter((character) => !isDeceiving(character) && !FORMAT.test(character));
+  const cut = Array.from(kept.join("").trim()).slice(0, max).join("").trim();
   return isVisible(cut) ? cut : "";
 }
 

@@ -28,9 +28,11 @@ function failureOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Whether the keys of a provider may be why an ID token was refused: none fits, or none of them made the signature. */
+/** Whether the keys of a provider may be why an ID token was refused: none fits, or none of them made the signature, which is then the last cause. */
 const isOfKeys = (error: unknown): boolean =>
-  error instanceof Error && (/^OAUTH_(?:KEY_SELECTION|INVALID_RESPONSE)/.test(String(Reflect.get(error, "code"))) || isOfKeys(error.cause));
+  error instanceof Error
+    ? Reflect.get(error, "code") === "OAUTH_KEY_SELECTION_FAILED" || isOfKeys(error.cause)
+    : typeof error === "object" && error !== null && "signature" in error;
 
 /** Sign-in by OpenID Connect providers and GitHub. @see OIDC Core §3.1, RFC 9207, RFC 9700 §4.4 */
 export function providers(ports: ProviderPorts): Providers {

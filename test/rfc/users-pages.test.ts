@@ -186,6 +186,13 @@ describe("the account page", () => {
     expect([out.status, out.html.includes("You are signed out")]).toEqual([200, true]);
   });
 
+  test("a name of a bidirectional character alone has one fault", async () => {
+    const browser = aBrowser(server.url);
+    const issues = [{ path: "firstName", message: "Use no control or bidirectional characters." }];
+    const account = { email: "bidi@example.test", password: PASSWORD, firstName: "\u202e" };
+    expect(await browser.json("/auth/register", account)).toMatchObject({ status: 400, body: { issues } });
+  });
+
   test.for(["\u200b", "\u2800", "\u3164", "\u00ad\u2060"])(
     "a name of %j alone is refused at the form and the endpoint",
     async (firstName) => {

@@ -20,7 +20,7 @@ const name = z
   .trim()
   .max(100, { error: "Use at most 100 characters." })
   .refine((value) => value.isWellFormed() && !isDeceiving(value), { error: "Use no control or bidirectional characters." })
-  .refine((value) => value === "" || isVisible(value), { error: "Use at least one visible character." });
+  .refine((value) => value === "" || isDeceiving(value) || isVisible(value), { error: "Use at least one visible character." });
 
 export const RegisterBody = z.strictObject({
   email,

@@ -58,7 +58,7 @@ export function routeSteps<Context extends HotContext>(step: Step<Context>, edge
       await requests.run((signal, receive) => {
         state.signal = signal;
         state.receive = receive;
-        assertSingleFields(ctx.req);
+        assertDecisiveFields(ctx.req);
         return answer(ctx);
       }, essential);
     } catch (error) {
@@ -88,8 +88,12 @@ const DECISIVE_FIELDS: ReadonlyMap<number, string> = new Map(["host", "content-t
 /** @see RFC 3986 §3.2.2, §3.2.3 */
 const AUTHORITY = /^(?:\[[\w.:~%-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\dA-F]{2})*)(?::\d*)?$/i;
 
-/** Refuses a repeated Host, Content-Type or Authorization, of which a proxy may read the other, and a Host that names none. @throws {Refusal} invalid_request @see RFC 9110 §5.3, RFC 9112 §3.2 */
-export function assertSingleFields({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): void {
+/**
+ * Refuses a repeated Host, Content-Type or Authorization, of which a proxy may read the other, and a malformed Host.
+ * @throws {Refusal} invalid_request
+ * @see RFC 9110 §5.3, RFC 9112 §3.2
+ */
+export function assertDecisiveFields({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): void {
   let seen = "";
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const sent = rawHeaders[index] ?? "";

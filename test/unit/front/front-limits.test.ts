@@ -5,7 +5,7 @@ import { apiErrorPrinter, bearerErrorPrinter, oauthErrorPrinter, sendJson } from
 import { formBody } from "../../../src/front/http/body.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
 import { type FrontListener, listen } from "../../../src/front/http/server.ts";
-import { assertSingleFields, inFlight, type Lifecycle } from "../../../src/front/http/steps.ts";
+import { assertDecisiveFields, inFlight, type Lifecycle } from "../../../src/front/http/steps.ts";
 import { ISSUER, rawRequest, startFront } from "../../support/front.ts";
 
 describe("requests in flight", () => {
@@ -147,7 +147,7 @@ describe("repeated header fields", () => {
     ["another field twice", ["Accept", "a", "Accept", "b"], false],
     ["a value that names the field", ["Authorization", "a", "X-Forwarded-X", "authorization"], false],
   ] as const)("%s", ([, rawHeaders, isRefused]) => {
-    const check = () => assertSingleFields({ rawHeaders: [...rawHeaders] });
+    const check = () => assertDecisiveFields({ rawHeaders: [...rawHeaders] });
     if (isRefused) expect(check).toThrow(refused);
     else expect(check).not.toThrow();
   });
@@ -171,14 +171,14 @@ describe("the HTTP listener", () => {
 test.for(["x", "x:", "EXAMPLE.test:8080", "127.0.0.1:1", "[::1]", "[::1]:443", "[v1.a:b]", "a_b", "xn--bcher-kva.example", "%41", ""])(
   "the Host %j is an authority",
   (host) => {
-    expect(() => assertSingleFields({ rawHeaders: ["Host", host] })).not.toThrow();
+    expect(() => assertDecisiveFields({ rawHeaders: ["Host", host] })).not.toThrow();
   },
 );
 
 test.for(["a b<>", "a b", "user@x", "x/y", "x?", "x#", "[::1", "::1", "x:80:80", "x:a", "%4", "é", '"x"', "x\\y", "http://x"])(
   "the Host %j is refused",
   (host) => {
-    const check = () => assertSingleFields({ rawHeaders: ["Host", host] });
+    const check = () => assertDecisiveFields({ rawHeaders: ["Host", host] });
     for (const one of [check, check]) expect(one).toThrow(expect.objectContaining({ code: "invalid_request", reason: "host_malformed" }));
   },
 );

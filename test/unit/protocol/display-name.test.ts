@@ -27,7 +27,9 @@ test.for([
   ["\u202e\u2066", ""],
   ["\u200b\u2800", ""],
   ["🦊".repeat(12), "🦊".repeat(10)],
-  [`${"\u200b".repeat(10)}Ada`, ""],
+  [`${"\u200b".repeat(10)}Ada`, "Ada"],
+  ["Ada\u{e0041}\u{e0042}", "Ada"],
+  [" 123456789 x", "123456789"],
   ["a\ud800", "a\ufffd"],
 ] as const)("of the name %j of a provider or a passkey, %j is kept", ([name, kept]) => {
   expect(keptName(name, 10)).toBe(kept);
