@@ -66,7 +66,10 @@ export function oldestGiveWay(most: number): (stream: Http2Stream) => void {
   };
 }
 
-/** Bytes of streams whose answers are not read, and of those that watch the health of services: four thousand. Others leave within milliseconds. */
+/**
+ * Bytes of streams whose answers are not read, and again of those that watch the health of services: four thousand each. Other answers leave
+ * within milliseconds, and calls at once (MAX_IN_FLIGHT) are too few to fill this with them.
+ */
 const UNREAD_BYTES = 64 * 1024 * 1024;
 
 const HEALTH_WATCH = "/grpc.health.v1.Health/Watch";
@@ -77,9 +80,9 @@ const CORE_STREAM = methodPath(TokenCoreService.method.converse);
  * decompression is work that strangers could cause. A request that arrives too slowly is refused; where there is no room for another one, that
  * is the one that has been arriving for longest, so that a stranger with many keeps no caller out. Reflection writes answers to a caller that
  * does not read them, so its messages have to wait, and its streams, which hold an answer each, have less room. Other answers that are not read
- * give way to later ones. The stream of a front, which its handler admits before anything is read, has none of these limits.
+ * give way to later ones, and watches of health to later watches. The stream of a front, which its handler admits before anything is read, has none of these limits.
  * @param arrival milliseconds within which a request must arrive whole  @param bodies room of requests  @param streams room of reflection
- * @param unread counts an answered stream
+ * @param unread counts an answered stream  @param watched counts one that watches the health of a service
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
  */
 export function intake(
@@ -87,6 +90,7 @@ export function intake(
   bodies: BodyBudget,
   streams = bodyBudget(REFLECTION_BYTES, 0),
   unread = oldestGiveWay(UNREAD_BYTES),
+  watched = oldestGiveWay(UNREAD_BYTES),
 ): ServerInterceptor {
   /** Gives a request up that is arriving; the oldest first. */
   const [requests, questions] = [new Set<() => void>(), new Set<() => void>()];
@@ -154,7 +158,8 @@ export function intake(
       sendMessage(message, next) {
         next(message);
         turns.answered();
-        if (!method.responseStream || method.path === HEALTH_WATCH) unread(stream);
+        if (method.path === HEALTH_WATCH) watched(stream);
+        else if (!method.responseStream) unread(stream);
       },
       sendStatus(answer, next) {
         next(answer);

@@ -93,7 +93,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
       consents(sql).give({ id: anId(), ...consent }, anAudit("consent.given")),
       agentPauses(sql).pause({ kind: "user", userId }, agent, anAudit("agent.paused")),
       agentPauses(sql).resume({ kind: "user", userId }, agent, anAudit("agent.resumed")),
-      clientRegistry(sql).register(aNewClient({ ownerId: userId }), anAudit("client.registered")),
+      clientRegistry(sql).register(aNewClient({ ownerId: userId, origin: "developer" }), anAudit("client.registered")),
       apiKeys(sql).create({ id: anId(), hash: aHash(), ...key }, { kind: "all" }, anAudit("api_key.created")),
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60 }, anAudit("session.started")),
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60, generation: 0 }, anAudit("session.started")),

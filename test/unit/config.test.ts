@@ -229,7 +229,7 @@ describe("configuration values", () => {
     expect(read("REDISS://u:p@Cache")).toBe("rediss://u:p@Cache");
     for (const path of ["/countersign", "/1/2", "/-1", "/1.5"])
       expect(() => read(`redis://cache${path}`)).toThrow("REDIS_URL: has a path that is not the number of a database;");
-    for (const user of ["canary%zz:p", "u:canary%"]) {
+    for (const user of ["canary%zz:p", "u:canary%", "canary%:41", "canary%C3:%A9"]) {
       expect(() => read(`redis://${user}@cache`)).toThrow("REDIS_URL: has a user name or password with a lone %;");
       expect(() => read(`redis://${user}@cache`)).not.toThrow("canary");
     }

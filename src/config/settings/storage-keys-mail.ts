@@ -9,7 +9,9 @@ const hasDatabaseNumber = (value: string) => /^(?:\/\d{0,5})?$/.test(new URL(val
 const isDecodable = (value: string) => {
   const { username, password } = new URL(value);
   try {
-    return decodeURIComponent(username + password) !== undefined;
+    decodeURIComponent(username);
+    decodeURIComponent(password);
+    return true;
   } catch {
     return false;
   }

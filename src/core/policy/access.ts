@@ -158,7 +158,8 @@ const DESCRIPTIONS = {
   resource_outside_audience: "A resource lies outside of the client's audience.",
   resource_outside_subject: "A resource or audience lies outside of the audience of the subject_token.",
   resource_disabled: "A resource is disabled here.",
-  resource_misspelled: "A resource is spelled otherwise here: with its host in lower case, without default port and dot segments.",
+  resource_misspelled:
+    "A resource is spelled otherwise here: as URI parsers write it, with its host in lower case, without default port and dot segments.",
   resource_unknown: "A resource is not known here; an operator can add it.",
   audience_absent: "None of the clients and resources that the token would be for exists and is enabled.",
 } as const;

@@ -1,4 +1,4 @@
-import { connect, constants } from "node:http2";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, type ServerWritableStream, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { bodyBudget } from "../../../src/body-budget.ts";
@@ -84,8 +84,8 @@ test.for(["/echo.Echo/Echo", "/grpc.test.Echo/Echo"])("an incomplete request to 
 });
 
 /** A server for which a request may arrive slowly. */
-async function aPatientServer(offer: (server: Server) => void, unread?: ReturnType<typeof oldestGiveWay>): Promise<number> {
-  const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0), bodyBudget(64 * 1024, 0), unread)] });
+async function aPatientServer(offer: (server: Server) => void, ...answered: ReturnType<typeof oldestGiveWay>[]): Promise<number> {
+  const patient = new Server({ interceptors: [intake(15_000, bodyBudget(64 * 1024, 0), bodyBudget(64 * 1024, 0), ...answered)] });
   onTestFinished(() => patient.forceShutdown());
   offer(patient);
   return new Promise((resolve) => patient.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (_, bound) => resolve(bound)));
@@ -169,30 +169,57 @@ test("a thousand streams of reflection may be open; the oldest make room for oth
   expect(refused).toEqual(Array(76).fill(String(status.UNAVAILABLE)));
 });
 
-test.for([
-  { path: "/echo.Echo/Echo", window: 0, what: "answers that their callers do not read" },
-  { path: "/grpc.health.v1.Health/Watch", window: 65_535, what: "streams that watch the health of services" },
-])("$what give way to later ones, and are closed", async ({ path, window }) => {
-  const itsPort = await aPatientServer(
+/** One that has room for ten answered streams of each kind. */
+const aNarrowServer = (): Promise<number> =>
+  aPatientServer(
     (patient) => {
       patient.register("/echo.Echo/Echo", echo, bytes, bytes, "unary");
       const watch = (call: ServerWritableStream<Buffer, Buffer>) => [1, 2].map(() => call.write(call.request));
       patient.register("/grpc.health.v1.Health/Watch", watch, bytes, bytes, "serverStream");
     },
-    oldestGiveWay(10 * 17_000), // ten streams
+    oldestGiveWay(10 * 17_000),
+    oldestGiveWay(10 * 17_000),
   );
-  const session = connect(`http://127.0.0.1:${itsPort}`, { settings: { initialWindowSize: window } });
-  onTestFinished(() => session.destroy());
+
+/** Opens streams one after the other, which begin to be answered. @returns the numbers of those that are open */
+async function openStreams(session: ClientHttp2Session, path: string, most: number): Promise<ReadonlySet<number>> {
   const left = new Set<number>();
-  for (let count = 0; count < 40; count += 1) {
+  for (let count = 0; count < most; count += 1) {
     const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
     left.add(count);
     stream.on("error", () => undefined).once("close", () => left.delete(count));
     stream.resume().end(MESSAGE);
     await new Promise((resolve) => stream.once("response", resolve));
   }
+  return left;
+}
+
+const WATCH = "/grpc.health.v1.Health/Watch";
+
+test.for([
+  { path: "/echo.Echo/Echo", window: 0, what: "answers that their callers do not read" },
+  { path: WATCH, window: 65_535, what: "streams that watch the health of services" },
+])("$what give way to later ones, and are closed", async ({ path, window }) => {
+  const itsPort = await aNarrowServer();
+  const session = connect(`http://127.0.0.1:${itsPort}`, { settings: { initialWindowSize: window } });
+  onTestFinished(() => session.destroy());
+  const left = await openStreams(session, path, 40);
   await expect.poll(() => [...left]).toEqual(Array.from({ length: 10 }, (_, at) => 30 + at));
   expect((await statusOf({}, whole, itsPort)).status).toBe(status.OK);
+});
+
+test("answers that a stranger does not read close no stream that watches the health of a service", async () => {
+  const itsPort = await aNarrowServer();
+  const [watcher, stranger] = [
+    connect(`http://127.0.0.1:${itsPort}`),
+    connect(`http://127.0.0.1:${itsPort}`, { settings: { initialWindowSize: 0 } }),
+  ];
+  onTestFinished(() => [watcher, stranger].forEach((session) => void session.destroy()));
+  const watching = await openStreams(watcher, WATCH, 1);
+  const unread = await openStreams(stranger, "/echo.Echo/Echo", 40);
+  await expect.poll(() => unread.size).toBe(10);
+  await new Promise((resolve) => watcher.ping(resolve));
+  expect(watching.size).toBe(1);
 });
 
 test("requests for which there is no room beside those that are arriving are refused and closed, until there is", async () => {
