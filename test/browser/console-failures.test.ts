@@ -497,6 +497,32 @@ test("saving one member of a client, a resource or a branding leaves alone what 
   expect((await branding()).termsUrl).toBe("https://acme.example.test/terms");
 });
 
+test("a form that was saved never shows what it showed before, however late the browser's timers run", async () => {
+  const operator = await operatorAt(server.url);
+  const realm = (await operator.realms.list.query({ search: "Partners" })).realms[0]?.id ?? "";
+  await operator.realms.setBranding.mutate({ id: realm, branding: { name: "Before" } });
+  const tab = await page.context().newPage();
+  await tab.addInitScript(() => {
+    const { setTimeout } = globalThis;
+    Object.assign(globalThis, { setTimeout: (run: () => void, delay = 0) => setTimeout(run, Math.max(delay, 500)) });
+  });
+  await tab.goto(`${server.url}/console/realms/${realm}`);
+  const field = tab.getByLabel("Product or company");
+  await field.fill("After");
+  await field.evaluate((input) => {
+    const shown: (string | null)[] = [];
+    new MutationObserver(() => shown.push(input.getAttribute("value"))).observe(input, { attributeFilter: ["value"] });
+    Object.assign(globalThis, { shown });
+  });
+  const save = tab.getByRole("button", { name: "Save branding" });
+  await save.click();
+  await tab.getByText(/^Saved/).waitFor();
+  await expect.poll(() => save.isEnabled()).toBe(true);
+  expect(await tab.evaluate(() => Object(globalThis).shown)).not.toContain("Before");
+  expect((await operator.realms.get.query({ id: realm })).branding.name).toBe("After");
+  await tab.close();
+});
+
 test("what is typed while a form is saved stays, and is saved next", async () => {
   const operator = await operatorAt(server.url);
   const realm = (await operator.realms.list.query({ search: "Partners" })).realms[0]?.id ?? "";

@@ -1,6 +1,6 @@
 import type { ManagementInputs, ManagementOutputs, ManagementRouter } from "@countersign/admin";
 import { notifications } from "@mantine/notifications";
-import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { MutationCache, notifyManager, QueryCache, QueryClient } from "@tanstack/react-query";
 import { createTRPCClient, httpBatchLink } from "@trpc/client";
 import { createTRPCOptionsProxy } from "@trpc/tanstack-react-query";
 import { accessToken, forgetForm, forgetToken } from "../auth/session.ts";
@@ -70,6 +70,9 @@ const mutationCache = new MutationCache({ onError: (error) => readAgain(error), 
 export function readAgain(error?: unknown): void {
   if (failureOf(error).status !== 401) void queryClient.invalidateQueries();
 }
+
+/** What was read again is on the screen when code that waited for it goes on: a task of its own would come later, and something could be typed before it. */
+notifyManager.setScheduler(queueMicrotask);
 
 export const queryClient: QueryClient = new QueryClient({
   queryCache,
