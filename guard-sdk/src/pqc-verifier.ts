@@ -44,6 +44,11 @@ export interface PqcVerifier {
   check(token: string, detached?: DetachedSignature): Promise<PqcVerdict>;
   /** The same for those who insist. @throws {GuardRefusal} invalid_token for every verdict but `verified` */
   assertHybrid(token: string, detached?: DetachedSignature): Promise<void>;
+  /**
+   * Whether the issuer still has the ML-DSA key that a token names: what was verified counts no longer once the key is withdrawn.
+   * @throws {GuardRefusal} as `check` does
+   */
+  hasKeyOf(token: string): Promise<boolean>;
 }
 
 const OPTIONS: OptionTable<PqcOptions> = { issuer: needed(TEXT), introspect: FUNCTION, fetch: FUNCTION, clocks: CLOCKS };
@@ -77,6 +82,12 @@ export function createPqcVerifier(options: PqcOptions): PqcVerifier {
     return holds ? { kind: "verified", kid } : { kind: "forged" };
   }
 
+  async function hasKeyOf(token: string): Promise<boolean> {
+    parseToken(token);
+    const { pqc_kid: kid } = headerOf(token);
+    return typeof kid === "string" && (await keys.find(kid).catch(unknownKey)) !== undefined;
+  }
+
   async function ask(token: string): Promise<DetachedSignature | undefined> {
     try {
       return await introspect?.(token);
@@ -87,6 +98,7 @@ export function createPqcVerifier(options: PqcOptions): PqcVerifier {
 
   return {
     check,
+    hasKeyOf,
     async assertHybrid(token, detached) {
       const verdict = await check(token, detached);
       if (verdict.kind === "verified") return;

@@ -210,6 +210,26 @@ describe("a guard that requires both signatures", () => {
     }
   });
 
+  test("refuses a token that it verified once its ML-DSA key is withdrawn", async () => {
+    let [keys, elapsed, asked] = [JWKS.keys, 0, 0];
+    const fetch: typeof fetchKeySet = async (input) => (String(input).endsWith("/jwks") ? Response.json({ keys }) : fetchKeySet(input));
+    const clocks = { now: () => Math.floor(Date.now() / 1000), elapsed: () => elapsed };
+    const introspect = async () => {
+      asked += 1;
+      return hybrid.detached;
+    };
+    const verification = requireHybrid(createPqcVerifier({ issuer: ISSUER, fetch, clocks, introspect }));
+    const guard = createGuard({ resource: RESOURCE, authorizationServers: [ISSUER], fetch, clocks, verification });
+    expect(await guard.verifyToken(hybrid.token)).toMatchObject({ sub: "ada" });
+    elapsed += 301;
+    expect(await guard.verifyToken(hybrid.token)).toMatchObject({ sub: "ada" });
+    keys = JWKS.keys.slice(0, 1);
+    elapsed += 301;
+    for (let times = 0; times < 2; times++)
+      await expect(guard.verifyToken(hybrid.token)).rejects.toMatchObject({ code: "invalid_token", reason: "pqc_key_unknown" });
+    expect(asked).toBe(1);
+  });
+
   test("does not introspect a token whose first signature is invalid", async () => {
     const { guard, asked } = hybridGuard(hybrid.detached);
     const bent = `${hybrid.token.slice(0, -86)}${aToken({}, claims).token.slice(-86)}`;
