@@ -2,6 +2,7 @@ import { readPrincipal } from "./claims.ts";
 import type { Principal } from "./principal.ts";
 import { GuardRefusal } from "./refusal.ts";
 import { sha256 } from "./signature.ts";
+import { type Moment, momentOf, secondsSince } from "./time.ts";
 import { MAX_TOKEN_LENGTH } from "./token.ts";
 import { type Remembered, tokenCache } from "./token-cache.ts";
 import { onlyIssuer, type VerificationSettings, type VerifyToken } from "./verification.ts";
@@ -13,8 +14,7 @@ export type Ask = (token: string) => Promise<Readonly<Record<string, unknown>>>;
 const REUSE_SECONDS = 10;
 
 interface GoodAnswer extends Remembered {
-  /** By the monotonic clock. */
-  readonly askedAt: number;
+  readonly askedAt: Moment;
 }
 
 /**
@@ -31,7 +31,7 @@ export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCache
   const running = new Map<string, Promise<Principal>>();
 
   async function judged(token: string, digest: string): Promise<Principal> {
-    const askedAt = clocks.elapsed();
+    const askedAt = momentOf(clocks);
     const state = await answerOf(ask, token);
     const principal = readState(state, issuer, (claims) => readPrincipal(claims, profile, clocks.now()));
     cache.set(digest, { principal, askedAt });
@@ -42,7 +42,7 @@ export function introspecting(ask: Ask, { issuers, audiences, clocks, tokenCache
     if (token.length > MAX_TOKEN_LENGTH) throw new GuardRefusal("invalid_token", "token_too_long");
     const digest = await sha256(token);
     const known = cache.get(digest, clocks.now());
-    if (known !== undefined && clocks.elapsed() - known.askedAt < REUSE_SECONDS) return known.principal;
+    if (known !== undefined && secondsSince(clocks, known.askedAt) < REUSE_SECONDS) return known.principal;
     if (tokenCacheSize === 0) return judged(token, digest); // each request has a question of its own
     const asked = running.get(digest) ?? judged(token, digest).finally(() => running.delete(digest));
     running.set(digest, asked);

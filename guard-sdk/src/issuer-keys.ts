@@ -1,6 +1,7 @@
 import type { KeySet } from "./issuer-document.ts";
 import { GuardRefusal } from "./refusal.ts";
 import type { VerificationKey } from "./signature.ts";
+import { type Clocks, LONG_AGO, momentOf, secondsSince } from "./time.ts";
 
 const FRESH_SECONDS = 240; // afterwards the set is fetched again in the background
 const CURRENT_SECONDS = 300; // afterwards requests wait for that, unless the issuer has just failed to answer
@@ -23,29 +24,29 @@ export interface IssuerKeys {
  * Keeps the keys of an issuer: one fetch at a time however many requests wait for it, renewed beside the requests, or before them after a
  * pause, good for a day when the issuer is gone.
  * @param load fetches the set, given the last one
- * @param elapsed seconds of a clock that never steps back
+ * @param clocks by which keys are renewed in time also where the machine slept
  * @param mayBeEmpty whether an issuer may have no key of this kind; otherwise an empty set withdraws all keys, and no token can be judged
  */
-export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>, elapsed: () => number, mayBeEmpty = false): IssuerKeys {
+export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>, clocks: Clocks, mayBeEmpty = false): IssuerKeys {
   let keys: KeySet | undefined;
-  let fetchedAt = Number.NEGATIVE_INFINITY;
-  let triedAt = Number.NEGATIVE_INFINITY;
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  let failedAt = Number.NEGATIVE_INFINITY;
+  let fetchedAt = LONG_AGO;
+  let triedAt = LONG_AGO;
+  let lookedAt = LONG_AGO;
+  let failedAt = LONG_AGO;
   let attempts = 0;
   let failure: unknown;
   let flight: Promise<void> | undefined;
 
   async function attempt() {
     attempts += 1;
-    triedAt = elapsed();
+    triedAt = momentOf(clocks);
     try {
       keys = await load(keys);
-      fetchedAt = elapsed();
+      fetchedAt = momentOf(clocks);
       failure = keys.size > 0 || mayBeEmpty ? undefined : new Error("the key set has no key that can be used");
     } catch (cause) {
       failure = cause ?? new Error("the keys could not be fetched");
-      failedAt = elapsed();
+      failedAt = momentOf(clocks);
     }
   }
 
@@ -59,8 +60,8 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
     return flight;
   }
 
-  const rested = (pause: number) => elapsed() - triedAt >= pause;
-  const mayLook = () => (failure === undefined ? elapsed() - lookedAt >= LOOK_PAUSE_SECONDS : rested(RETRY_PAUSE_SECONDS));
+  const rested = (pause: number) => secondsSince(clocks, triedAt) >= pause;
+  const mayLook = () => (failure === undefined ? secondsSince(clocks, lookedAt) >= LOOK_PAUSE_SECONDS : rested(RETRY_PAUSE_SECONDS));
 
   /**
    * Looks for a key that is not in the set. Only looks count for the pause between looks: no other fetch uses them up.
@@ -69,25 +70,27 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   async function look(since: number): Promise<void> {
     if (attempts === since) await flight;
     if (attempts === since && mayLook()) {
-      lookedAt = elapsed();
+      lookedAt = momentOf(clocks);
       await refresh(true);
     } else await flight;
   }
 
-  const age = () => elapsed() - fetchedAt;
+  const age = () => secondsSince(clocks, fetchedAt);
+  /** By the clock that never steps back: one that is ahead must not end what works while the issuer is away. */
+  const areUsable = () => clocks.elapsed() - fetchedAt.elapsed <= USABLE_SECONDS;
   const pick = (kid: string | undefined) => (kid === undefined && keys?.size === 1 ? keys.values().next().value : keys?.get(kid ?? ""));
   const unavailable = () => new GuardRefusal("temporarily_unavailable", "keys_unavailable", { cause: failure });
 
   return {
     async find(kid) {
       const since = attempts;
-      if (age() > USABLE_SECONDS) {
+      if (!areUsable()) {
         await refresh(rested(RETRY_PAUSE_SECONDS));
-        if (age() > USABLE_SECONDS) throw unavailable();
+        if (!areUsable()) throw unavailable();
       } else if (age() > FRESH_SECONDS) {
         const renewal = refresh(rested(RENEWAL_PAUSE_SECONDS));
         // Without requests nothing was renewed: a key that was withdrawn in the meantime must not verify the next one.
-        if (age() > CURRENT_SECONDS && elapsed() - failedAt > CURRENT_SECONDS) await renewal;
+        if (age() > CURRENT_SECONDS && secondsSince(clocks, failedAt) > CURRENT_SECONDS) await renewal;
       }
       const key = pick(kid);
       if (key !== undefined) return key;

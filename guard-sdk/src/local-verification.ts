@@ -35,7 +35,7 @@ export function verifying<Note>(
   { issuers, audiences, clocks, fetch, tokenCacheSize }: VerificationSettings,
   note: (claims: Readonly<Record<string, unknown>>) => Note | Promise<Note>,
 ): (token: string) => Promise<VerifiedToken<Note>> {
-  const keysOf = new Map(issuers.map((issuer) => [issuer, issuerKeys((known) => fetchKeys(issuer, known, fetch), clocks.elapsed)]));
+  const keysOf = new Map(issuers.map((issuer) => [issuer, issuerKeys((known) => fetchKeys(issuer, known, fetch), clocks)]));
   const profile = { issuers: new Set(issuers), audiences };
   const cache = tokenCache<VerifiedToken<Note>>(tokenCacheSize);
 

@@ -64,7 +64,7 @@ export function createPqcVerifier(options: PqcOptions): PqcVerifier {
   assertWritten("issuer of createPqcVerifier", issuer, ["search", "hash"]);
   trustworthyUrl(issuer, "issuer");
   const fetch = options.fetch ?? ((...request: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...request));
-  const keys = issuerKeys((known) => fetchKeys(issuer, known, fetch, readMldsaKeySet), clocks.elapsed, true);
+  const keys = issuerKeys((known) => fetchKeys(issuer, known, fetch, readMldsaKeySet), clocks, true);
 
   async function check(token: string, given?: DetachedSignature): Promise<PqcVerdict> {
     const { input, claims } = parseToken(token);

@@ -2,7 +2,7 @@ import type { MessageShape } from "@bufbuild/protobuf";
 import type { ClientReadableStream } from "@grpc/grpc-js";
 import type { Channel, OpenChannel } from "./grpc-channel.ts";
 import { type KnownRevocations, knownRevocations } from "./revocation-marks.ts";
-import type { Clocks } from "./time.ts";
+import { type Clocks, LONG_AGO, momentOf, secondsSince } from "./time.ts";
 
 type Service = OpenChannel["service"];
 type Answer = MessageShape<Service["watchRevocations"]["output"]>;
@@ -29,7 +29,7 @@ export interface RevocationWatch {
 export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWatch {
   let marks = knownRevocations();
   let cursor = "";
-  let completeAt = Number.NEGATIVE_INFINITY;
+  let completeAt = LONG_AGO;
   let pause = FIRST_PAUSE;
   let stop: (() => void) | undefined;
   let closed = false;
@@ -43,7 +43,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
     marks.take(answer, clocks.elapsed());
     if (answer.cursor === "") return;
     cursor = answer.cursor;
-    completeAt = clocks.elapsed();
+    completeAt = momentOf(clocks);
     pause = FIRST_PAUSE;
     markBegun();
   }
@@ -55,17 +55,10 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
     marks.begin();
     const stream = client.makeServerStreamRequest(path, encode, decode, { cursor }, metadata);
     stop = () => stream.cancel();
-    let listening = true;
-    stream.on("data", (answer: Answer) => {
-      try {
-        if (listening) accept(answer);
-      } catch {
-        listening = false;
-        marks = knownRevocations(); // more events than can be kept: an incomplete set is useless
-        cursor = "";
-        completeAt = Number.NEGATIVE_INFINITY;
-        stream.cancel();
-      }
+    forEachInTime(stream, clocks, accept, () => {
+      marks = knownRevocations(); // more events than can be kept: an incomplete set is useless
+      cursor = "";
+      completeAt = LONG_AGO;
     });
     await endOf(stream);
   }
@@ -91,7 +84,7 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       }
       return beginning;
     },
-    age: () => clocks.elapsed() - completeAt,
+    age: () => secondsSince(clocks, completeAt),
     failure: () => failure,
     marks: { anyEnded: (digests) => marks.anyEnded(digests) },
     close() {
@@ -100,6 +93,27 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       markBegun();
     },
   };
+}
+
+/**
+ * Takes the messages of a stream, which is cancelled at the first that comes too late or cannot be taken. What a process finds that stood still may
+ * have waited as long, and its connection may be lost: it says nothing about now.
+ */
+function forEachInTime(stream: ClientReadableStream<Answer>, clocks: Clocks, take: (answer: Answer) => void, failed: () => void): void {
+  let lastAt = momentOf(clocks);
+  let isReading = true;
+  stream.on("data", (answer: Answer) => {
+    if (!isReading) return;
+    isReading = secondsSince(clocks, lastAt) <= LONGEST_SILENCE / 1_000;
+    lastAt = momentOf(clocks);
+    try {
+      if (isReading) take(answer);
+    } catch {
+      isReading = false;
+      failed();
+    }
+    if (!isReading) stream.cancel();
+  });
 }
 
 /** Resolves when a stream ends, and rejects when it fails. One that is silent for too long is cancelled. */

@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import { createGuard, introspection } from "../../../guard-sdk/src/index.ts";
+import { createGuard, type GuardOptions, introspection } from "../../../guard-sdk/src/index.ts";
 import { refusalOf } from "../../support/guard-refusal.ts";
 
 const RESOURCE = "https://notes.example";
 
 /** A guard, and an authorization server whose answers the test gives. */
-function aGuard(tokenCacheSize?: number) {
+function aGuard(options: Partial<GuardOptions> = {}) {
   const asked: ((state: object) => void)[] = [];
   const guard = createGuard({
     resource: RESOURCE,
     authorizationServers: ["https://auth.example"],
     verification: introspection({ clientId: "notes-api", clientSecret: "s", endpoint: "https://auth.example/introspect" }),
     fetch: () => new Promise((resolve) => asked.push((state) => resolve(Response.json(state)))),
-    ...(tokenCacheSize !== undefined && { tokenCacheSize }),
+    ...options,
   });
   const verify = (token: string, times = 20) => Array.from({ length: times }, () => guard.verifyToken(token));
   const settle = () => new Promise((done) => setImmediate(done));
@@ -45,10 +45,24 @@ test("a shared refusal is not kept: the next request introspects again", async (
 });
 
 test("with a tokenCacheSize of 0 each request introspects by itself", async () => {
-  const { asked, verify, settle } = aGuard(0);
+  const { asked, verify, settle } = aGuard({ tokenCacheSize: 0 });
   const all = verify("t", 3);
   await settle();
   expect(asked).toHaveLength(3);
   for (const answer of asked) answer(active("ada"));
   expect(await Promise.all(all)).toHaveLength(3);
+});
+
+test("an answer is not used again after the machine slept", async () => {
+  let now = Math.floor(Date.now() / 1_000);
+  const { guard, asked, settle } = aGuard({ clocks: { now: () => now, elapsed: () => 0 } });
+  const verify = async (state: object) => {
+    const [before, verified] = [asked.length, guard.verifyToken("t")];
+    await settle();
+    asked[before]?.(state);
+    return verified;
+  };
+  expect([(await verify(active("ada"))).sub, (await verify(active("ada"))).sub, asked.length]).toEqual(["ada", "ada", 1]);
+  now += 60;
+  expect(await refusalOf(() => verify({ active: false }))).toEqual(["invalid_token", "token_inactive"]);
 });

@@ -13,6 +13,9 @@ let published: KeySet;
 let fetches: number;
 let unreachable: boolean;
 let seconds: number;
+/** Seconds for which the machine slept: the clock that never steps back stood still. */
+let slept: number;
+const clocks = { now: () => seconds + slept, elapsed: () => seconds };
 let keys: IssuerKeys;
 
 beforeEach(() => {
@@ -20,16 +23,14 @@ beforeEach(() => {
   fetches = 0;
   unreachable = false;
   seconds = 1_000;
-  keys = issuerKeys(
-    async () => {
-      fetches += 1;
-      const answer = published;
-      await new Promise((done) => setImmediate(done));
-      if (unreachable) throw new Error("connection refused");
-      return answer;
-    },
-    () => seconds,
-  );
+  slept = 0;
+  keys = issuerKeys(async () => {
+    fetches += 1;
+    const answer = published;
+    await new Promise((done) => setImmediate(done));
+    if (unreachable) throw new Error("connection refused");
+    return answer;
+  }, clocks);
 });
 
 const settle = () => new Promise((done) => setTimeout(done, 5));
@@ -146,11 +147,25 @@ describe("renewal of keys", () => {
     expect(answers).toEqual(Array.from({ length: 20 }, () => ["invalid_token", "key_unknown"]));
   });
 
+  test("a key that was withdrawn while the machine slept verifies nothing after it, and others go on where the issuer is away", async () => {
+    await keys.find("first");
+    seconds += 30;
+    slept += 302;
+    unreachable = true;
+    expect(await keys.find("first")).toBe(first);
+    slept += 86_400;
+    expect(await keys.find("first")).toBe(first);
+    unreachable = false;
+    published = new Map([["second", second]]);
+    slept += 302;
+    expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
+  });
+
   test("requests wait once for an issuer that does not answer, then its keys are renewed beside them", async () => {
     let answer: (error?: Error) => void = () => undefined;
     const slow = issuerKeys(
       () => new Promise((resolve, reject) => (answer = (error) => (error === undefined ? resolve(published) : reject(error)))),
-      () => seconds,
+      clocks,
     );
     const found = slow.find("first");
     answer();

@@ -45,13 +45,41 @@ test("an event is kept while the clock is ahead, and forgotten when its tokens h
   const stream = await vi.waitUntil(() => streams[0]);
   stream.emit("data", { marks: [mark(1)], cursor: "a", reset: true });
   await ready;
-  const endedAt = (now: number, elapsed: number) => {
+  let latest = stream;
+  /** A message on the stream that is open at this moment: each jump of a clock ends one. */
+  const endedAt = async (now: number, elapsed: number) => {
     Object.assign(at, { now, elapsed });
-    stream.emit("data", { marks: [], cursor: "b", reset: false });
+    const before = streams.length;
+    latest.emit("data", { marks: [], cursor: "b", reset: false });
+    latest = await vi.waitUntil(() => streams[before], 5_000);
+    latest.emit("data", { marks: [], cursor: "b", reset: false });
     at.now = elapsed;
     return watch.marks.anyEnded(["01"]);
   };
-  expect([endedAt(86_400, 100), endedAt(900, 900), endedAt(1_200, 1_200)]).toEqual([true, true, false]);
+  expect(await endedAt(86_400, 100)).toBe(true);
+  expect(await endedAt(900, 900)).toBe(true);
+  expect(await endedAt(1_200, 1_200)).toBe(false);
+});
+
+test("messages that a process finds after it stood still, or after the machine slept, do not count as recent: another stream is opened", async () => {
+  const { streams, cursors, channel } = aChannel();
+  const at = { now: 0, elapsed: 0 };
+  const watch = watchRevocations(channel, { now: () => at.now, elapsed: () => at.elapsed });
+  onTestFinished(watch.close);
+  const ready = watch.ready(60_000);
+  (await vi.waitUntil(() => streams[0])).emit("data", { marks: [mark(1)], cursor: "a", reset: true });
+  await ready;
+  expect(watch.age()).toBe(0);
+  Object.assign(at, { now: 60, elapsed: 60 });
+  expect(watch.age()).toBe(60);
+  streams[0]?.emit("data", { marks: [], cursor: "b", reset: false });
+  expect(watch.age()).toBe(60);
+  (await vi.waitUntil(() => streams[1], 5_000)).emit("data", { marks: [mark(2)], cursor: "c", reset: false });
+  expect([watch.age(), watch.marks.anyEnded(["02"]), cursors]).toEqual([0, true, ["", "a"]]);
+  at.now = 3_600;
+  expect(watch.age()).toBeGreaterThan(3_000);
+  streams[1]?.emit("data", { marks: [], cursor: "d", reset: false });
+  expect(watch.age()).toBeGreaterThan(3_000);
 });
 
 test("a stream that brings no message for four seconds is given up for another, which resumes at the cursor", async () => {
