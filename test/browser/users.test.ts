@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { flawsOf, openPage } from "../support/chromium.ts";
-import { PASSWORD, startVisits, type Visits } from "../support/visits.ts";
+import { PASSWORD, signIn, startVisits, type Visits } from "../support/visits.ts";
 
 let visits: Visits;
 beforeAll(async () => {
@@ -44,6 +44,23 @@ test("a window that an application opened for a sign-in can answer it; the accou
   expect(await hasOpener()).toBe(true);
   await popup.goto(`${visits.server.url}/account`);
   expect(await hasOpener()).toBe(false);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test("a new browser that opens three applications at once signs in to each of them", async () => {
+  const { page, problems, close } = await openPage(visits.browser);
+  const pages = [page, await page.context().newPage(), await page.context().newPage()];
+  await Promise.all(pages.map((each, index) => each.goto(visits.ask({ state: `app ${index}` }))));
+  const email = visits.freshEmail();
+  await signUp(page, email);
+  await page.getByRole("button", { name: "Allow" }).click();
+  const states = [(await back(page)).state];
+  for (const each of pages.slice(1)) {
+    await signIn(each, email);
+    states.push((await back(each)).state);
+  }
+  expect(states).toEqual(["app 0", "app 1", "app 2"]);
   expect(problems).toEqual([]);
   await close();
 });

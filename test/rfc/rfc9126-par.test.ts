@@ -281,6 +281,23 @@ describe("RFC 9126 §4: a pushed request", () => {
     expect((await redeem(server, publicApp, back.url, verifier)).status).toBe(200);
   });
 
+  test("survives another one that a new browser opens at the same time, also for a denial", async ({ server }) => {
+    const [one, two] = [
+      await pushed(server, server.clients.web, { state: "one" }),
+      await pushed(server, server.clients.web, { state: "two" }),
+    ];
+    const [{ email }, browser] = [await server.signedInUser(), aBrowser(server.url)];
+    const begun = await Promise.all([one, two].map(({ path }) => browser.request(path)));
+    const pages: Visit[] = [];
+    for (const { headers } of begun) pages.push(await browser.follow(headers.get("location") ?? ""));
+    const ends: string[] = [];
+    for (const [index, page] of pages.entries()) {
+      const asked = await browser.submit(page, { email, password: PASSWORD });
+      ends.push((await browser.submit(asked, { decision: index === 0 ? "deny" : "approve" })).url);
+    }
+    expect(ends).toEqual([expect.stringMatching(/error=access_denied.*state=one/), expect.stringMatching(/code=.*state=two/)]);
+  });
+
   test("returns errors of the sign-in to its redirect URI", async ({ server }) => {
     const { path } = await pushed(server, server.clients.web, { prompt: "none", nonce: "n", ui_locales: "de" });
     const { headers } = await server.get(path);

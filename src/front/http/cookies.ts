@@ -13,6 +13,8 @@ export type Cookies = ReturnType<typeof cookiesOf>;
 
 /** Seconds; longer than a request waits for a user who has to read a mail. */
 const VISITOR_TTL = 86_400;
+/** Seconds for which a secret is kept that the answer to another request of a new browser has replaced: as long as a request waits. */
+const REPLACED_TTL = 3600;
 
 const isSecure = (issuer: string): boolean => issuer.startsWith("https://");
 
@@ -34,8 +36,10 @@ export function cookiesOf(issuer: string, randomBytes: RandomBytes) {
     /** @param ttl seconds */
     startSession: (ctx: FrontContext, secret: string, ttl: number): void => cookies.write(ctx, session, secret, ttl),
     endSession: (ctx: FrontContext): void => cookies.write(ctx, session, "", 0),
-    /** The secret that forms of this browser are bound to before a user signs in. */
-    visitor: (ctx: FrontContext): string | undefined => cookieSecret(ctx.req.headers.cookie, visitor),
+    /** The secret that forms of this browser are bound to before a user signs in. @param mark of the one that was the visitor's at that time */
+    visitor: (ctx: FrontContext, mark?: string): string | undefined =>
+      (mark === undefined ? undefined : cookieSecret(ctx.req.headers.cookie, `${visitor}-${mark}`)) ??
+      cookieSecret(ctx.req.headers.cookie, visitor),
     /** Sets the visitor's secret, or extends it by a day. */
     startVisitor: (ctx: FrontContext, secret: string): void => cookies.write(ctx, visitor, secret, VISITOR_TTL),
     /** The secret by which accounts know this browser after a sign-in (accounts/caller.ts). It signs no one in. */
@@ -52,11 +56,18 @@ export function cookiesOf(issuer: string, randomBytes: RandomBytes) {
     /**
      * The secret that requests of this browser are bound to. A browser without one gets one; that of a browser in which a user has signed in is
      * derived from a secret that it has since, so that concurrent requests get the same, as when several applications are opened at once.
+     * Those of a new browser get different ones, of which it keeps the last as the visitor's; each also has a name of its own.
      */
     browser(ctx: FrontContext): string {
-      const known = cookies.device(ctx) ?? cookies.session(ctx);
-      const secret = cookies.visitor(ctx) ?? (known === undefined ? newSecret(randomBytes) : csrfToken(known, "browser"));
+      const known = cookies.visitor(ctx);
+      if (known !== undefined) {
+        cookies.startVisitor(ctx, known);
+        return known;
+      }
+      const since = cookies.device(ctx) ?? cookies.session(ctx);
+      const secret = since === undefined ? newSecret(randomBytes) : csrfToken(since, "browser");
       cookies.startVisitor(ctx, secret);
+      if (since === undefined) cookies.write(ctx, `${visitor}-${markOf(secret)}`, secret, REPLACED_TTL);
       return secret;
     },
     /**
@@ -65,7 +76,7 @@ export function cookiesOf(issuer: string, randomBytes: RandomBytes) {
      * the session's.
      */
     isToken: (ctx: FrontContext, presented: string | undefined, purpose: string): boolean =>
-      [cookies.visitor(ctx), cookies.device(ctx), cookies.session(ctx)].some(
+      [cookies.visitor(ctx), cookies.device(ctx), cookies.session(ctx), ...replacedSecrets(ctx.req.headers.cookie, visitor)].some(
         (secret) => secret !== undefined && isCsrfToken(presented, secret, purpose),
       ),
     /** Refuses a form of another site, whatever token it has. @throws {Refusal} forbidden */
@@ -115,6 +126,15 @@ export function cookieValues(header: string | undefined, name: string): readonly
 export function cookieSecret(header: string | undefined, name: string): string | undefined {
   const [value, ...more] = cookieValues(header, name);
   return value !== undefined && more.length === 0 && COOKIE_SECRET.test(value) ? value : undefined;
+}
+
+/** The mark of a visitor's secret, by which it is found among several. It does not reveal the secret. */
+export const markOf = (secret: string): string => csrfToken(secret, "mark").slice(0, 22);
+
+/** The secrets that a browser keeps by their marks. @param name of the visitor's cookie */
+function replacedSecrets(header: string | undefined, name: string): readonly string[] {
+  const pairs = (header?.split(";") ?? []).map((text) => text.replace(/^[ \t]+/, "")).filter((pair) => pair.startsWith(`${name}-`));
+  return pairs.map((pair) => pair.slice(pair.indexOf("=") + 1)).filter((value) => COOKIE_SECRET.test(value));
 }
 
 /** A CSRF token, valid for one purpose. It is derived from a cookie's secret, so nothing is stored. */

@@ -137,7 +137,7 @@ export async function keepRequest(
 ): Promise<string> {
   const bound = boundOf(signedIn, ctx.state.address);
   await assertWithin(pendingRate, bound.holder);
-  const id = newRequestId(cookies.session(ctx), randomBytes);
+  const id = newRequestId(cookies.session(ctx), browser, randomBytes);
   await pendingRequests.put(waitingHash(id, browser), pendingQuery(request), PENDING_TTL, bound);
   return id;
 }
@@ -157,7 +157,7 @@ export function authorizeRoutes(ports: UserPorts, cookies: Cookies, site: Site):
     const signedIn = await readSession(cookies.session(ctx), ports.sessions);
     const query = queryText(ctx);
     const pushed = pushedReference(query);
-    const opened = pushed && (await openPushed(ctx, pushed, ports.core, cookies));
+    const opened = pushed && (await openPushed(ctx, pushed, ports.core, cookies.browser(ctx)));
     const { request, uiLocales } = opened ?? { request: parseAuthorizationRequest(query), uiLocales: uiLocalesIn(query) };
     const valid = await validateRequest(asking, request, signedIn, "ready");
     if (!valid) return;

@@ -8,7 +8,7 @@ import { detailsRefused } from "../../protocol/grants.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
 import { giveNonce, oauthErrorPrinter, sendJson, sentProof } from "../http/answers.ts";
 import { clientForm } from "../http/body.ts";
-import { type Cookies, csrfToken } from "../http/cookies.ts";
+import { csrfToken } from "../http/cookies.ts";
 import {
   assertionFields,
   authorizeParameters,
@@ -72,11 +72,10 @@ export const pushRoute = ({ core, issuer, limiter }: LimitedEndpointOptions): Ro
 
 /**
  * Opens a pushed request, which this browser then keeps.
- * @returns also the languages that it asks for, and the secret of the browser that it is bound to
+ * @param browser its secret  @returns also the languages that it asks for, and that secret
  * @throws {Refusal} invalid_request when it cannot be opened here
  */
-export async function openPushed(ctx: FrontContext, pushed: PushedReference, core: TokenCore, cookies: Cookies) {
-  const browser = cookies.browser(ctx);
+export async function openPushed(ctx: FrontContext, pushed: PushedReference, core: TokenCore, browser: string) {
   try {
     const opening = { ...pushed, browser: csrfToken(browser, "pushed request") };
     const { request, uiLocales } = await core.openPushedRequest(opening, { signal: ctx.state.signal });

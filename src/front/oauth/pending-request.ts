@@ -11,7 +11,7 @@ import {
 } from "../../protocol/authentication-context.ts";
 import { authorizationQuery, parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
 import { hashSecret, newSecret, type RandomBytes, type SecretHash } from "../../random.ts";
-import { type Cookies, csrfToken } from "../http/cookies.ts";
+import { type Cookies, csrfToken, markOf } from "../http/cookies.ts";
 import type { FrontContext } from "../http/routes.ts";
 import type { UserPorts } from "../user-ports.ts";
 
@@ -41,9 +41,19 @@ export function storedRequest(query: string): StoredRequest {
 /** Identifies a session without revealing its secret. */
 const fingerprintOf = (session: string): string => csrfToken(session, "asked under").slice(0, 22);
 
-/** A secret, and the fingerprint of the session that made the request. The hash of both is stored, so neither can be changed. */
-export const newRequestId = (session: string | undefined, randomBytes: RandomBytes): string =>
-  session === undefined ? newSecret(randomBytes) : `${newSecret(randomBytes)}.${fingerprintOf(session)}`;
+/**
+ * A secret, and the fingerprint of the session that made the request, or else the mark of its browser's secret. The hash of both is stored, so
+ * neither can be changed.
+ */
+export const newRequestId = (session: string | undefined, browser: string, randomBytes: RandomBytes): string =>
+  `${newSecret(randomBytes)}.${session === undefined ? markOf(browser) : fingerprintOf(session)}`;
+
+/**
+ * The secret of the browser that began the request, by which it is stored. A new browser that opens several applications at once keeps one for
+ * each (`Cookies.browser`). @returns undefined for a browser that began none
+ */
+const secretFor = ({ cookies, ctx }: Pick<Browser, "cookies" | "ctx">, requestId: string): string | undefined =>
+  cookies.visitor(ctx, /\.([\w-]{22})$/.exec(requestId)?.[1]);
 
 /** The key of a pending request: its id and the secret of the browser that started it. */
 export const waitingHash = (requestId: string, browser: string): SecretHash => hashSecret(`${requestId} ${browser}`);
@@ -59,10 +69,16 @@ type Browser = {
 };
 
 /** The pending authorization request of this browser with this id. @returns undefined for one that is unknown or has ended */
-export async function waitingRequest({ ports, cookies, ctx }: Browser, requestId: string): Promise<WaitingRequest | undefined> {
-  const browser = cookies.visitor(ctx);
-  const pending = browser === undefined ? undefined : await ports.pendingRequests.byId(waitingHash(requestId, browser));
+export async function waitingRequest(visit: Browser, requestId: string): Promise<WaitingRequest | undefined> {
+  const browser = secretFor(visit, requestId);
+  const pending = browser === undefined ? undefined : await visit.ports.pendingRequests.byId(waitingHash(requestId, browser));
   return browser !== undefined && pending ? { ...pending, requestId, browser } : undefined;
+}
+
+/** Lets the request wait longer, as for a user who has to read a mail. @param ttl seconds since it was first seen */
+export async function extendRequest(visit: Browser, requestId: string, ttl: number): Promise<void> {
+  const browser = secretFor(visit, requestId);
+  if (browser !== undefined) await visit.ports.pendingRequests.extend(waitingHash(requestId, browser), ttl);
 }
 
 /** The reason for a request that is unknown or has ended. Often all went well and the user navigated back. */
@@ -102,7 +118,7 @@ export async function openRequest(
   if (requestId === undefined) throw expired();
   const waiting = await waitingRequest(visit, requestId);
   if (waiting) return { ...waiting, again: false };
-  const browser = visit.cookies.visitor(visit.ctx);
+  const browser = secretFor(visit, requestId);
   if (browser === undefined || userId === undefined) throw expired();
   const answered = await visit.ports.pendingRequests.byId(answeredHash(requestId, browser, answer, userId));
   if (!answered) throw expired();

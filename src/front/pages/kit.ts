@@ -16,13 +16,13 @@ import { type Cookies, csrfToken, readSession } from "../http/cookies.ts";
 import { pathText, queryText } from "../http/routes.ts";
 import { validateRequest } from "../oauth/authorize.ts";
 import {
+  extendRequest,
   hasSignedInSince,
   nextStep,
   settableAcr,
   shortClass,
   storedRequest,
   type WaitingRequest,
-  waitingHash,
   waitingRequest,
 } from "../oauth/pending-request.ts";
 import type { UserPorts } from "../user-ports.ts";
@@ -268,14 +268,12 @@ export const PENDING_ACTION_TTL = 3600;
  * Remembers, in this browser, the address of a mail and where the user was going, which the link in the mail does not contain. Another
  * browser that opens the link knows neither.
  */
-export async function beginPendingAction({ cookies, ports, ctx }: Visit, email: string, returnTo: ReturnTo): Promise<void> {
+export async function beginPendingAction(visit: Visit, email: string, returnTo: ReturnTo): Promise<void> {
   const action = new URLSearchParams({ email });
   const destination = returnToMember(returnTo);
   if (destination !== undefined) action.append(...destination);
-  cookies.startPendingAction(ctx, action.toString(), PENDING_ACTION_TTL);
-  const browser = cookies.visitor(ctx);
-  if (returnTo.requestId !== undefined && browser !== undefined)
-    await ports.pendingRequests.extend(waitingHash(returnTo.requestId, browser), PENDING_ACTION_TTL);
+  visit.cookies.startPendingAction(visit.ctx, action.toString(), PENDING_ACTION_TTL);
+  if (returnTo.requestId !== undefined) await extendRequest(visit, returnTo.requestId, PENDING_ACTION_TTL);
 }
 
 /** Where the user was going in this browser before the mail, if the request still waits. */

@@ -24,13 +24,13 @@ const signedIn = (authTime: number) => ({
 });
 
 test("a user has signed in since the request if the session differs and is not older than the request", () => {
-  const pending = { requestId: newRequestId(before, randomBytes), query: "", createdAt: 1000 };
+  const pending = { requestId: newRequestId(before, newSecret(randomBytes), randomBytes), query: "", createdAt: 1000 };
   expect(pending.requestId).not.toContain(before);
   expect(hasSignedInSince(pending, signedIn(1000), before)).toBe(false);
   expect(hasSignedInSince(pending, signedIn(1000), after)).toBe(true);
   expect(hasSignedInSince(pending, signedIn(999), after)).toBe(false);
   expect(hasSignedInSince(pending, undefined, after)).toBe(false);
-  const alone = { ...pending, requestId: newRequestId(undefined, randomBytes) };
+  const alone = { ...pending, requestId: newRequestId(undefined, before, randomBytes) };
   expect(hasSignedInSince(alone, signedIn(1000), after)).toBe(true);
   expect(hasSignedInSince(alone, signedIn(999), after)).toBe(false);
 });

@@ -119,11 +119,11 @@ async function approve(visit: Visit, decided: PendingDecision): Promise<void> {
 
 /** @throws {Refusal} invalid_request where a pushed request has led to a code, as in another tab */
 async function deny(visit: Visit, decided: PendingDecision): Promise<void> {
-  const { ports, cookies, ctx, caller } = visit;
+  const { ports, ctx, caller } = visit;
   const { authorization, signedIn, request, open } = decided;
   const { client, scopes, resources } = authorization;
   const { clientId = "", deviceRequest, pushedRequest: requestUri } = request;
-  if (requestUri !== undefined) await openPushed(ctx, { clientId, requestUri }, ports.core, cookies);
+  if (requestUri !== undefined) await openPushed(ctx, { clientId, requestUri }, ports.core, open.browser);
   if (deviceRequest !== undefined && !(await denyDevice(visit, deviceRequest)))
     return refuseRequest(visit, request, "server_error", "The device request was approved before.");
   if (!open.again)

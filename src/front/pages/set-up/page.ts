@@ -1,7 +1,7 @@
 import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
 import { pathText } from "../../http/routes.ts";
 import { refuseRequest } from "../../oauth/authorize.ts";
-import { answerRequest, NOTHING_ASKED, openRequest, waitingHash } from "../../oauth/pending-request.ts";
+import { answerRequest, extendRequest, NOTHING_ASKED, openRequest } from "../../oauth/pending-request.ts";
 import { isFresh, proofPath } from "../fresh-proof.ts";
 import {
   accountForm,
@@ -41,7 +41,7 @@ async function missingFactor(visit: Visit, returnTo: ReturnTo) {
   const valid = await validRequest(visit, open, signedIn);
   if (!valid) return undefined;
   if (valid.step.kind !== "set_up") return goOn(destinationOf(site, returnTo));
-  await ports.pendingRequests.extend(waitingHash(open.requestId, open.browser), PENDING_ACTION_TTL);
+  await extendRequest(visit, open.requestId, PENDING_ACTION_TTL);
   return { needed: valid.step.needed, signedIn, valid: { ...valid, open } };
 }
 

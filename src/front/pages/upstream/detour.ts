@@ -6,7 +6,7 @@ import { type Connection, connectionUnknown, isTrustedFor, type OfferedConnectio
 import type { SignInSecrets } from "../../../upstream/ports.ts";
 import { csrfToken } from "../../http/cookies.ts";
 import { boundOf, PENDING_TTL } from "../../oauth/authorize.ts";
-import { expired, storedRequest, waitingHash, waitingRequest } from "../../oauth/pending-request.ts";
+import { expired, extendRequest, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
 import { PENDING_ACTION_TTL, returnToOf, type Visit } from "../kit.ts";
 import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 
@@ -46,7 +46,8 @@ const secretsOf = (state: string, browser: string): SignInSecrets => ({
 });
 
 /** Remembers where a user of this browser goes, and keeps the application's request waiting. @throws {Refusal} too_many_requests */
-export async function beginDetour({ ports, cookies, ctx }: Visit, signedIn: SignedIn | undefined, detour: Detour): Promise<SignInSecrets> {
+export async function beginDetour(visit: Visit, signedIn: SignedIn | undefined, detour: Detour): Promise<SignInSecrets> {
+  const { ports, cookies, ctx } = visit;
   const bound = boundOf(signedIn, ctx.state.address);
   await assertWithin(ports.pendingRate, bound.holder);
   const browser = cookies.browser(ctx);
@@ -58,7 +59,7 @@ export async function beginDetour({ ports, cookies, ctx }: Visit, signedIn: Sign
   if (linkFor !== undefined) members.push(["session", linkFor]);
   if (again) members.push(["again", "1"]);
   await ports.pendingRequests.put(detourHash(state, browser), new URLSearchParams(members).toString(), PENDING_TTL, bound);
-  if (returnTo.requestId !== undefined) await ports.pendingRequests.extend(waitingHash(returnTo.requestId, browser), PENDING_ACTION_TTL);
+  if (returnTo.requestId !== undefined) await extendRequest(visit, returnTo.requestId, PENDING_ACTION_TTL);
   return secretsOf(state, browser);
 }
 
