@@ -67,7 +67,9 @@ export function cookiesOf(issuer: string, randomBytes: RandomBytes) {
       const since = cookies.device(ctx) ?? cookies.session(ctx);
       const secret = since === undefined ? newSecret(randomBytes) : csrfToken(since, "browser");
       cookies.startVisitor(ctx, secret);
-      if (since === undefined) cookies.write(ctx, `${visitor}-${markOf(secret)}`, secret, REPLACED_TTL);
+      // Where another host has planted a second cookie of the name, each page would leave one more.
+      const isNew = since === undefined && cookieValues(ctx.req.headers.cookie, visitor).length === 0;
+      if (isNew) cookies.write(ctx, `${visitor}-${markOf(secret)}`, secret, REPLACED_TTL);
       return secret;
     },
     /**

@@ -59,6 +59,17 @@ describe("cookies", () => {
     expect(cookies.pendingAction(contextWith({ cookie }).ctx)?.get("email")).toBe(expected);
   });
 
+  test.for([
+    ["none", "", 2],
+    ["one", `__Host-countersign-visitor=${secret}`, 1],
+    ["two, one of which another host has planted", `__Host-countersign-visitor=${secret}; __Host-countersign-visitor=${other}`, 1],
+    ["that of its device", `__Host-countersign-device=${secret}`, 1],
+  ] as const)("a browser with visitor cookies: %s, is given its secrets once", ([, cookie, given]) => {
+    const { ctx, set } = contextWith({ cookie });
+    cookies.browser(ctx);
+    expect(set).toHaveLength(given);
+  });
+
   test("the cookie of a pending action is deleted only where it is present", () => {
     const [absent, present] = [contextWith({}), contextWith({ cookie: "__Host-countersign-pending=email=a" })];
     cookies.endPendingAction(absent.ctx);
