@@ -617,7 +617,7 @@ export const de: Texts = {
     keys: "Öffentliche Schlüssel",
   },
   mails: {
-    frame: { hello: "Guten Tag,", copyLink: "Wenn die Schaltfläche nicht funktioniert, kopieren Sie diesen Link in Ihren Browser:" },
+    frame: { hello: "Guten Tag!", copyLink: "Wenn die Schaltfläche nicht funktioniert, kopieren Sie diesen Link in Ihren Browser:" },
     identityLinked: (host, title) => ({
       subject: `${title} wurde mit Ihrem Konto verbunden`,
       lead: [

@@ -71,6 +71,10 @@ test.for(LANGUAGES)("a mail in %s has a title, fits a phone, previews its first 
   expect(shown.trim().startsWith(sentence)).toBe(true);
 });
 
+test("the greeting of a German mail is a sentence, as a comma would demand a small letter after it", () => {
+  expect(mailOf("reset", PORTS, USER, { language: "de", token: TOKEN }, 30).text).toMatch(/^[^\n]*[!.]\n\n[A-ZÄÖÜ]/);
+});
+
 test("mails differ between languages", () => {
   const [en, de] = LANGUAGES.map((language) => mailOf("passwordChanged", PORTS, USER, { language }));
   expect(en?.subject).not.toBe(de?.subject);
