@@ -6,6 +6,7 @@ import type { Route } from "../../src/front/http/routes.ts";
 import { type FrontListener, type ListenerTimes, listen } from "../../src/front/http/server.ts";
 import type { Lifecycle } from "../../src/front/http/steps.ts";
 import { ISSUER, rawRequest } from "../support/front.ts";
+import { rawBytes } from "../support/raw.ts";
 
 let listener: FrontListener | undefined;
 let largeRequests = 0;
@@ -137,6 +138,17 @@ describe("the listener", () => {
     });
     expect(counted).toBeLessThan(16 + 10);
     expect((await fetch(`http://127.0.0.1:${port}/quick`)).status).toBe(200);
+  });
+
+  test("answers every request of a client that ends its side after sending them, and then ends its own", async () => {
+    const { port } = await start("127.0.0.1");
+    const request = "GET /counted HTTP/1.1\r\nHost: x\r\n\r\n";
+    const answers = await rawBytes(`http://127.0.0.1:${port}`, Buffer.from(request.repeat(16)), true);
+    expect(answers.split("HTTP/1.1 200 ").length - 1).toBe(16);
+    const slow = await rawBytes(`http://127.0.0.1:${port}`, Buffer.from("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"), true);
+    expect(slow).toContain('{"slow":true}');
+    const unfinished = Buffer.from("POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx");
+    expect(await rawBytes(`http://127.0.0.1:${port}`, unfinished, true)).not.toContain(" 200 ");
   });
 
   test("accepts 99 headers and returns 431 to 102", async () => {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
 import { liveAudit } from "../../src/management/live.ts";
@@ -59,6 +61,14 @@ test("is an event stream that proxies neither store nor change", async () => {
   expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
   expect([answer.headers.get("cache-control"), answer.headers.get("x-accel-buffering")]).toEqual(["no-store, no-transform", "no"]);
   expect((await nextEvent(eventsOf(answer), "connected")).data).toContain("reconnectAfterInactivityMs");
+});
+
+test("ends when its reader ends their side of the connection", async () => {
+  const head = `GET /trpc/live.audit?input=%7B%7D HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operator}\r\n\r\n`;
+  const socket = connect(Number(new URL(api.url).port), "127.0.0.1", () => socket.write(head));
+  onTestFinished(() => void socket.destroy());
+  socket.once("data", () => socket.end());
+  await once(socket, "close", { signal: AbortSignal.timeout(8_000) }); // less than the pause between two signs of life
 });
 
 test("records appear as they are sealed, and after a pause those since the last event", async () => {

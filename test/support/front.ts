@@ -1,7 +1,7 @@
-import { createServer, type Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { type AppOptions, createApp } from "../../src/front/http/app.ts";
 import { clientAddress } from "../../src/front/http/caller.ts";
+import { listen } from "../../src/front/http/server.ts";
 
 export const ISSUER = "http://localhost:3000";
 
@@ -13,11 +13,12 @@ export interface TestFront {
   close(): Promise<void>;
 }
 
-/** A real HTTP server with the given routes, on a free loopback port. */
+/** The listener of a front with the given routes, on a free loopback port. */
 export async function startFront(options: Partial<AppOptions> & Pick<AppOptions, "routes">): Promise<TestFront> {
   const faults: unknown[] = [];
   const observed: TestFront["observed"] = [];
   let count = 0;
+  const lifecycle = { draining: false };
   const app = createApp({
     issuer: ISSUER,
     telemetry: {
@@ -25,25 +26,14 @@ export async function startFront(options: Partial<AppOptions> & Pick<AppOptions,
       fault: ({ error }) => faults.push(error),
       refused: () => undefined,
     },
-    lifecycle: { draining: false },
+    lifecycle,
     requestId: () => `r${++count}`,
     addressOf: (req) => clientAddress(req, false),
     ...options,
   });
-  const server: Server = createServer(app);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    port,
-    faults,
-    observed,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const listener = await listen({ handler: app, host: "127.0.0.1", port: 0, lifecycle });
+  const port = listener.addresses[0]?.port ?? 0;
+  return { url: `http://127.0.0.1:${port}`, port, faults, observed, close: () => listener.drain(0, 0) };
 }
 
 /** Sends raw bytes and collects the response until the server closes or `idle` milliseconds pass without data. */

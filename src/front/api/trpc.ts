@@ -76,6 +76,14 @@ async function answerCall(ctx: FrontContext, options: ManagementRoutesOptions): 
   }
   ctx.set("Cache-Control", "no-store, no-transform");
   ctx.body = answer.body && Readable.fromWeb(answer.body as ReadableStream);
+  endWithReader(ctx);
+}
+
+/** A browser that leaves ends its side of the connection. All other responses are still sent then; a stream would go on until its next write. */
+function endWithReader({ req, res }: FrontContext): void {
+  const leave = (): void => void res.destroy();
+  req.socket.once("end", leave);
+  res.once("close", () => req.socket.off("end", leave));
 }
 
 /** The calls of a batch are in the path, separated by commas. */

@@ -18,6 +18,9 @@ const TIMES = {
 /** Connections that wait in the kernel while the event loop is in a turn. A full queue costs a client a second, until it sends again. */
 const BACKLOG = 4096;
 
+/** A client may end its side after its last request, which may have an effect: Node would drop its response. Its types lack the member. */
+const ANSWERS_HALF_CLOSED = { httpAllowHalfOpen: true };
+
 /** Requests of a connection that wait for the response to an earlier one. Few clients send any; one read of a socket can bring 1,600. */
 const SENT_AHEAD = 16;
 
@@ -101,7 +104,7 @@ async function openAll(options: ListenOptions): Promise<readonly Opened[]> {
 function open({ handler, times }: ListenOptions, host: string, port: number): Promise<Opened> {
   const { checking, headers, request, keepAlive, idle } = { ...TIMES, ...times };
   const limits = { connectionsCheckingInterval: checking, headersTimeout: headers, requestTimeout: request, keepAliveTimeout: keepAlive };
-  const server = createServer({ ...limits, maxHeaderSize: 16 * 1024 }, oneByOne(handler));
+  const server = Object.assign(createServer({ ...limits, maxHeaderSize: 16 * 1024 }, oneByOne(handler)), ANSWERS_HALF_CLOSED);
   server.maxHeadersCount = 100;
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = idle;
