@@ -223,6 +223,26 @@ describe.for(databaseKinds)("the stream of the audit trail on $name", ({ fresh }
     expect(await handOver(sql, holder, receiver(`otlp+${url}`))).toBe(1);
   });
 
+  test.for([200, 503])("an OTLP collector that answers %i and never ends is left before it fills the memory", async (status) => {
+    await writeSealed(1);
+    let written = 0;
+    const closed = Promise.withResolvers<void>();
+    const server = createHttpServer((_, response) => {
+      response.writeHead(status).once("close", closed.resolve);
+      const more = (): void => {
+        written += 1;
+        if (!response.destroyed) response.write("x".repeat(65_536), () => setImmediate(more));
+      };
+      more();
+    });
+    const url = `otlp+http://127.0.0.1:${await portOf(server)}/v1/logs`;
+    await expect(handOver(sql, randomUUID(), receiver(url))).rejects.toMatchObject({
+      code: status === 200 ? "answer_too_large" : "status_503",
+    });
+    await closed.promise;
+    expect(written * 65_536).toBeLessThan(32 * 1024 * 1024); // the kernel takes some for both ends
+  });
+
   test("an OTLP collector gets log records", async () => {
     await writeSealed(1);
     const { url, bodies } = await aCollector();

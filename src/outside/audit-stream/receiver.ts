@@ -98,6 +98,8 @@ export interface ReceiverSettings {
 
 /** Milliseconds for one batch. */
 const PATIENCE = 10_000;
+/** The longest answer of a collector; it has a message at most. */
+const ANSWER_BYTES = 65_536;
 /** Milliseconds in which a connection shows that the other end had closed it before the records came: more than their way there and back. */
 const ROUND_TRIP = 250;
 /**
@@ -184,8 +186,23 @@ async function sendWebhook(url: string, delivery: Delivery, clock: Clock): Promi
  */
 async function sendOtlp(url: string, delivery: Delivery, clock: Clock): Promise<void> {
   const response = await post(url, delivery, clock);
-  const answer = await response.text().catch(unconnected);
-  if (/"rejectedLogRecords"\s*:\s*"?[1-9]/.test(answer)) throw new NotTaken("records_rejected");
+  if (/"rejectedLogRecords"\s*:\s*"?[1-9]/.test(await answerOf(response))) throw new NotTaken("records_rejected");
+}
+
+/** The text of a response. One that is longer does not count as taken, for it may reject records in its rest. */
+async function answerOf({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      size += chunk.length;
+      if (size > ANSWER_BYTES) throw new NotTaken("answer_too_large"); // leaving the loop closes the connection
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof NotTaken ? error : new NotTaken("connection", error);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** The receiver at the address of AUDIT_STREAM. */
