@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
+import type { LookupAddress } from "node:dns";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { authenticationThrottle, FAILURES } from "../../src/clients/throttle.ts";
 import { systemClock } from "../../src/clock.ts";
 import { type Ephemeral, memoryEphemeral } from "../../src/store/ephemeral/memory.ts";
@@ -49,6 +50,29 @@ describe.for(kinds)("rate limits and texts in $name", ({ open }) => {
     expect([await limiter.hit("k"), await limiter.hit("k")]).toEqual([0, 1]);
     await until(async () => (await limiter.hit("k")) === 0);
   });
+});
+
+test("a name server that is silent about Redis is asked once at a time, and every attempt to connect gets its answer", async () => {
+  const server = createServer();
+  const accepted = new Promise<Socket>((resolve) => server.once("connection", resolve));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const asked: string[] = [];
+  const answer = Promise.withResolvers<LookupAddress[]>();
+  const resolve = (host: string) => {
+    asked.push(host);
+    return answer.promise;
+  };
+  const attempts = vi.fn();
+  const url = `redis://redis.test:${(server.address() as AddressInfo).port}`;
+  const ephemeral = redisEphemeral(url, "test", { info: () => undefined, warn: attempts }, 0, resolve);
+  onTestFinished(() => ephemeral.close());
+  await vi.waitFor(() => expect(attempts).toHaveBeenCalled(), 20_000);
+  await new Promise((next) => setTimeout(next, 4_000)); // two more attempts, at least
+  expect(asked).toEqual(["redis.test"]);
+  answer.resolve([{ address: "127.0.0.1", family: 4 }]);
+  (await accepted).destroy();
+  await vi.waitFor(() => expect(asked.length).toBeGreaterThan(1), 20_000); // an answer is not kept: an address may change
 });
 
 if (TEST_REDIS_URL !== undefined)

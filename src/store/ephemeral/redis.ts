@@ -5,6 +5,7 @@ import type { Rate, RateLimiter } from "../../accounts/ports.ts";
 import type { SharedTexts } from "../../clients/document-cache.ts";
 import type { Log } from "../../telemetry/log.ts";
 import { type Ephemeral, memoryRateLimiter, monotonicSeconds } from "./memory.ts";
+import { connectorBy, oneLookup, type ResolveAll } from "./redis-connector.ts";
 
 const FAILURES = 3;
 const PAUSE = 1;
@@ -35,8 +36,9 @@ export function breaker(now: () => number) {
 const isOfReplica = ({ message }: Error): boolean => message.includes("READONLY");
 
 /** Times are milliseconds. A late command fails and is not repeated, none waits for a connection, and a silent connection is replaced. */
-const connect = (url: string): Redis =>
+const connect = (url: string, resolve?: ResolveAll): Redis =>
   new Redis(url, {
+    Connector: connectorBy(oneLookup(resolve)),
     connectTimeout: 500,
     commandTimeout: 100,
     socketTimeout: 1_000,
@@ -95,10 +97,16 @@ const wordOf = (error: unknown): string | undefined =>
  * Counters and texts in Redis, shared by all processes. Each process also counts its own calls, for when Redis is away.
  * @param deployment the prefix of every key, so that deployments can share one Redis
  * @param log gets one entry when Redis goes away and one when it is back
- * @param calm seconds
+ * @param calm seconds  @param resolve by default the system's resolver
  */
-export function redisEphemeral(url: string, deployment = "countersign", log?: Pick<Log, "info" | "warn">, calm = CALM): Ephemeral {
-  const redis = connect(url);
+export function redisEphemeral(
+  url: string,
+  deployment = "countersign",
+  log?: Pick<Log, "info" | "warn">,
+  calm = CALM,
+  resolve?: ResolveAll,
+): Ephemeral {
+  const redis = connect(url, resolve);
   const outages = logOutages(redis, log, calm);
   const circuit = breaker(monotonicSeconds);
 
