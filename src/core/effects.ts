@@ -68,7 +68,7 @@ const ONE_STATEMENT: readonly GrantCase[] = ["authorizationCode", "refreshToken"
 
 /**
  * Runs the grant of a request with a checked proof, which is used up in the statement of the grant's effect: where the proof was used
- * before, nothing takes effect. A request that is refused, or revokes what it presents, uses it up first.
+ * before, nothing takes effect. A request that is refused, or revokes what it presents, uses it up first: no grant refuses after its effect.
  * @throws {Refusal} invalid_dpop_proof for a proof that was used before, whatever else is wrong with the request
  */
 export async function usingProof<Answer>(
@@ -85,7 +85,7 @@ export async function usingProof<Answer>(
   };
   if (!ONE_STATEMENT.includes(grant)) await useNow();
   try {
-    return await issue(used ? core : withProof(proven, core, useNow, () => (used = true)));
+    return await issue(used ? core : withProof(proven, core, useNow));
   } catch (error) {
     if (isRefusal(error) && error.reason === "dpop_proof_used")
       return ENFORCED.check({ ...DPOP_PROOF, check: () => refuseProof("dpop_proof_used") }, undefined);
@@ -94,22 +94,13 @@ export async function usingProof<Answer>(
   }
 }
 
-/** The core for a request with a proof. @param useNow uses the proof up by itself  @param usedUp notes that an effect has done so */
-function withProof({ jkt, jti, remember }: ProvenKey, core: Core, useNow: () => Promise<void>, usedUp: () => true): Core {
+/** The core for a request with a proof. @param useNow uses the proof up by itself */
+function withProof({ jkt, jti, remember }: ProvenKey, core: Core, useNow: () => Promise<void>): Core {
   const proof = { id: Buffer.from(identifierHash(jkt, jti)).toString("hex"), ttl: remember };
-  const { codes, families, delegations, audit } = withEntries(core, (entry) => ({ ...entry, proof }));
-  const noted = async (stored: Promise<boolean>): Promise<boolean> => (await stored) && usedUp();
+  const proving = withEntries(core, (entry) => ({ ...entry, proof }));
   return {
-    ...core,
-    codes: { ...core.codes, redeem: (...code) => noted(codes.redeem(...code)) },
-    families: {
-      ...core.families,
-      rotate: (...token) => noted(families.rotate(...token)),
-      keep: (...token) => noted(families.keep(...token)),
-      revoke: (...family) => useNow().then(() => core.families.revoke(...family)),
-    },
-    grants: { ...core.grants, revoke: (...grant) => useNow().then(() => core.grants.revoke(...grant)) },
-    delegations: { record: (...exchange) => noted(delegations.record(...exchange)) },
-    audit: { ...core.audit, recordIssue: (entry) => audit.recordIssue(entry).then(() => void usedUp()) },
+    ...proving,
+    families: { ...proving.families, revoke: (...family) => useNow().then(() => core.families.revoke(...family)) },
+    grants: { ...proving.grants, revoke: (...grant) => useNow().then(() => core.grants.revoke(...grant)) },
   };
 }
