@@ -38,12 +38,6 @@ export interface DocumentVersions {
 /** A client as it is first stored; the store sets the times. */
 export type NewClient = Omit<Client, "createdAt" | "updatedAt" | "lastUsedAt">;
 
-/** Writes clients. Every method writes its audit record in the same transaction. */
-export interface ClientRegistry {
-  /** @throws {Refusal} conflict for a client_id that is taken */
-  register(client: NewClient, audit: AuditEntry): Promise<Client>;
-}
-
 /** A realm limits the scopes that open registration may grant. */
 export interface Realm {
   readonly id: string;
@@ -98,6 +92,8 @@ export interface ClientChange {
  * record, and is in force for every process when it resolves.
  */
 export interface ManagedClients {
+  /** @throws {Refusal} conflict for a client_id that is taken */
+  register(client: NewClient, audit: AuditEntry): Promise<Client>;
   /** All clients that a user owns, newest first. */
   ofOwner(userId: string): Promise<readonly Client[]>;
   /** Newest first, unless sorted otherwise. */

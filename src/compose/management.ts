@@ -11,7 +11,7 @@ import { addressChanges } from "../store/address-changes.ts";
 import { agentPauses } from "../store/agent-pauses.ts";
 import { apiKeyDirectory, apiKeys } from "../store/api-keys.ts";
 import { auditTrail } from "../store/audit-trail.ts";
-import { clientRegistry, documentHistory, managedClients } from "../store/clients.ts";
+import { documentHistory, managedClients } from "../store/clients.ts";
 import { managedConnections } from "../store/connections.ts";
 import { clientConsents, consents, managedScopes } from "../store/consents.ts";
 import { delegationRepository } from "../store/delegation-repository.ts";
@@ -89,7 +89,6 @@ export const managementPorts = (
   ...shared,
   bearers: bearersOf(shared.core),
   explainer: explainerOf(shared.core),
-  registry: clientRegistry(sql),
   apiKeys: apiKeys(sql),
   apiKeyDirectory: apiKeyDirectory(sql),
   users: managedUsers(sql),

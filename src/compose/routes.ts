@@ -29,7 +29,7 @@ import type { ManagementPorts } from "../management/ports.ts";
 import { servedGrantTypes } from "../protocol/grants.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { pendingRequests } from "../store/authorization-requests.ts";
-import { clientDirectory, clientRegistry } from "../store/clients.ts";
+import { clientDirectory, managedClients } from "../store/clients.ts";
 import { connections } from "../store/connections.ts";
 import { scopeDescriptions } from "../store/consents.ts";
 import { monotonicSeconds } from "../store/ephemeral/memory.ts";
@@ -80,7 +80,7 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
     ...userinfoRoutes({ core, issuer }),
     registerRoute({
       issuer,
-      registry: clientRegistry(sql),
+      registry: managedClients(sql),
       realms: realms(sql),
       resources: offeredScopes(sql),
       limiter: ephemeral.rateLimiter("register", config.registration.rate),

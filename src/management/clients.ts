@@ -92,7 +92,7 @@ export async function createClient<View extends object>(
   given: GivenSettings & { readonly clientId?: string | undefined },
   origin: NewClient["origin"],
   view: (client: Client) => View,
-  { ports: { realms, registry, clock, randomBytes }, audit }: ClientCall,
+  { ports: { realms, clients, clock, randomBytes }, audit }: ClientCall,
 ): Promise<View & { readonly clientSecret?: string }> {
   const settings = newSettings(given);
   assertUsable(settings);
@@ -105,7 +105,7 @@ export async function createClient<View extends object>(
     realmId: (await realms.default()).id,
     secretHash: clientSecret === undefined ? null : hashSecret(clientSecret),
   };
-  const stored = await registry.register(client, audit("client.registered", { clientId: client.clientId }));
+  const stored = await clients.register(client, audit("client.registered", { clientId: client.clientId }));
   return { ...view(stored), ...(clientSecret !== undefined && { clientSecret }) };
 }
 

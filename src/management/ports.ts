@@ -9,16 +9,7 @@ import type { SignUpPolicy } from "../accounts/sign-up-policy.ts";
 import type { AuditActor, AuditEntry } from "../audit.ts";
 import type { Branding, Brandings } from "../branding/branding.ts";
 import type { Environment } from "../clients/client.ts";
-import type {
-  ApiKeyDirectory,
-  ApiKeys,
-  ClientRegistry,
-  ManagedClients,
-  ManagedIdentities,
-  ManagedIssuers,
-  Realm,
-  Realms,
-} from "../clients/ports.ts";
+import type { ApiKeyDirectory, ApiKeys, ManagedClients, ManagedIdentities, ManagedIssuers, Realm, Realms } from "../clients/ports.ts";
 import type { Clock } from "../clock.ts";
 import type { Page, Part } from "../paging.ts";
 import type { Acr } from "../protocol/authentication-context.ts";
@@ -227,7 +218,6 @@ export interface ManagementPorts {
   readonly notices: Notices;
   readonly bearers: Bearers;
   readonly explainer: Explainer;
-  readonly registry: ClientRegistry;
   readonly clients: ManagedClients;
   readonly apiKeys: ApiKeys;
   readonly apiKeyDirectory: ApiKeyDirectory;

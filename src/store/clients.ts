@@ -2,16 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { AuditEntry } from "../audit.ts";
 import { type Client, MOST_CLIENTS, SETTING_MEMBERS } from "../clients/client.ts";
-import type {
-  ClientChange,
-  ClientDirectory,
-  ClientRegistry,
-  ClientSort,
-  DocumentVersions,
-  ManagedClients,
-  NewClient,
-  Reach,
-} from "../clients/ports.ts";
+import type { ClientChange, ClientDirectory, ClientSort, DocumentVersions, ManagedClients, NewClient, Reach } from "../clients/ports.ts";
 import { Refusal } from "../errors.ts";
 import type { DocumentHistory, DocumentVersion } from "../management/report-ports.ts";
 import { asSecretHash } from "../random.ts";
@@ -74,14 +65,6 @@ async function assertRoom(tx: Tx, ownerId: string): Promise<void> {
   const description = `A developer has at most ${MOST_CLIENTS} clients. Delete one that is not used any more.`;
   throw new Refusal("conflict", "too_many_clients", { description });
 }
-
-export const clientRegistry = (sql: Sql): ClientRegistry => ({
-  register: (client, audit) =>
-    sql.transaction(async (tx) => {
-      if (client.origin === "developer" && client.ownerId !== null) await assertRoom(tx, client.ownerId);
-      return storeNewClient(tx, client, audit);
-    }),
-});
 
 /** Parameter $2 of the statements on what is IN_REACH. */
 export const ownerOf = (reach: Reach): string | null => (reach.kind === "owner" ? reach.userId : null);
@@ -167,6 +150,12 @@ const LIST: ListDescription<ClientSort> = {
 };
 
 export const managedClients = (sql: Sql): ManagedClients => ({
+  register: (client, audit) =>
+    sql.transaction(async (tx) => {
+      if (client.origin === "developer" && client.ownerId !== null) await assertRoom(tx, client.ownerId);
+      return storeNewClient(tx, client, audit);
+    }),
+
   ofOwner: (userId) => rowsOf<Client>(sql, SQL.ofOwner, [userId]),
 
   list: ({ search, unusedSince, ...where }, part) => listPage(sql, LIST, { where, conditions: unused(unusedSince), search }, part),

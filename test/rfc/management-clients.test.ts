@@ -1,6 +1,6 @@
 import { type AdminClient, createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { clientRegistry } from "../../src/store/clients.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { anAudit, aSessionOf } from "../support/accounts.ts";
 import { aClient } from "../support/builders.ts";
@@ -27,7 +27,7 @@ async function allow(userId: string, clientId: string): Promise<void> {
 /** A client that registered itself. */
 async function registered(clientId: string): Promise<string> {
   const client = aClient({ id: aNewId(), clientId, realmId: DEFAULT_REALM, origin: "dynamic" });
-  return (await clientRegistry(api.database.sql).register(client, anAudit("client.registered"))).id;
+  return (await managedClients(api.database.sql).register(client, anAudit("client.registered"))).id;
 }
 const usedAt = (id: string, interval: string) =>
   runText(api.database.sql, `update clients set last_used_at = now() - interval '${interval}' where id = $1::uuid`, [id]);

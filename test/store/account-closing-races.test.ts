@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { apiKeys } from "../../src/store/api-keys.ts";
-import { clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { delegationCuts } from "../../src/store/delegation-repository.ts";
 import { delegations } from "../../src/store/delegations.ts";
@@ -93,7 +93,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
       consents(sql).give({ id: anId(), ...consent }, anAudit("consent.given")),
       agentPauses(sql).pause({ kind: "user", userId }, agent, anAudit("agent.paused")),
       agentPauses(sql).resume({ kind: "user", userId }, agent, anAudit("agent.resumed")),
-      clientRegistry(sql).register(aNewClient({ ownerId: userId, origin: "developer" }), anAudit("client.registered")),
+      managedClients(sql).register(aNewClient({ ownerId: userId, origin: "developer" }), anAudit("client.registered")),
       apiKeys(sql).create({ id: anId(), hash: aHash(), ...key }, { kind: "all" }, anAudit("api_key.created")),
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60 }, anAudit("session.started")),
       sessions(sql).start({ id: anId(), hash: aHash(), userId, ttl: 60, generation: 0 }, anAudit("session.started")),

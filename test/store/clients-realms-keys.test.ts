@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { NewClient } from "../../src/clients/ports.ts";
 import { type Keys, openKeys } from "../../src/core/signing/key-ring.ts";
 import { publicJwk, signingKey } from "../../src/core/signing/keys.ts";
-import { clientDirectory, clientRegistry } from "../../src/store/clients.ts";
+import { clientDirectory, managedClients } from "../../src/store/clients.ts";
 import { keyRegister, publishedKeys } from "../../src/store/key-register.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { realms } from "../../src/store/realms.ts";
@@ -39,7 +39,7 @@ describe.for(databaseKinds)("clients, realms and signing keys on $name", ({ fres
         audience: ["https://crm.example.test/mcp"],
         jwks: { keys: [{ ...aKey() }] },
       });
-      const registered = await clientRegistry(database.sql).register(client, anAudit("client.registered", { clientId: client.clientId }));
+      const registered = await managedClients(database.sql).register(client, anAudit("client.registered", { clientId: client.clientId }));
       expect(registered).toEqual({
         ...client,
         secretHash: new Uint8Array(client.secretHash ?? []),
@@ -52,11 +52,11 @@ describe.for(databaseKinds)("clients, realms and signing keys on $name", ({ fres
     });
 
     test("null and the empty list stay distinct in a stored client", async () => {
-      const open = await clientRegistry(database.sql).register(
+      const open = await managedClients(database.sql).register(
         aNewClient({ redirectUris: [], audience: null }),
         anAudit("client.registered"),
       );
-      const shut = await clientRegistry(database.sql).register(
+      const shut = await managedClients(database.sql).register(
         aNewClient({ audience: [], jwksUri: "https://k.example.test/" }),
         anAudit("client.registered"),
       );
@@ -73,7 +73,7 @@ describe.for(databaseKinds)("clients, realms and signing keys on $name", ({ fres
       const clientId = `taken-${anId()}`;
       const outcomes = await Promise.allSettled(
         Array.from({ length: 20 }, () =>
-          clientRegistry(database.sql).register(aNewClient({ clientId }), anAudit("client.registered", { clientId })),
+          managedClients(database.sql).register(aNewClient({ clientId }), anAudit("client.registered", { clientId })),
         ),
       );
       expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -87,14 +87,14 @@ describe.for(databaseKinds)("clients, realms and signing keys on $name", ({ fres
       ["a client without a grant", { grantTypes: [] }],
     ];
     test.for(impossible)("refuses to store %s", async ([, more]) => {
-      await expect(clientRegistry(database.sql).register(aNewClient(more), anAudit("client.registered"))).rejects.toMatchObject({
+      await expect(managedClients(database.sql).register(aNewClient(more), anAudit("client.registered"))).rejects.toMatchObject({
         code: "23514",
       });
     });
 
     test("40 concurrent look-ups each find their own client", async () => {
       const registered = await Promise.all(
-        Array.from({ length: 20 }, () => clientRegistry(database.sql).register(aNewClient(), anAudit("client.registered"))),
+        Array.from({ length: 20 }, () => managedClients(database.sql).register(aNewClient(), anAudit("client.registered"))),
       );
       const directory = clientDirectory(database.sql);
       const found = await Promise.all([...registered, ...registered].map(({ clientId }) => directory.byClientId(clientId)));

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Client } from "../../src/clients/client.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientRegistry, documentHistory, documentVersions, KEPT_VERSIONS } from "../../src/store/clients.ts";
+import { documentHistory, documentVersions, KEPT_VERSIONS, managedClients } from "../../src/store/clients.ts";
 import { consentRepository, consents } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -104,7 +104,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     const { grant, family } = await opened();
     const waiting = aHash();
     expect(await issue("mark", waiting)).toBe(true);
-    await clientRegistry(database.sql).register(aNewClient({ clientId: client.clientId, enabled: false }), anAudit("client.registered"));
+    await managedClients(database.sql).register(aNewClient({ clientId: client.clientId, enabled: false }), anAudit("client.registered"));
     const reference = { jti: "j", clientId: client.clientId, grantId: grant.id, userId: scene.userId };
     expect((await tokenStates(database.sql).of(reference)).clientEnabled).toBe(false);
     expect(await refreshFamilies(database.sql).rotate(family.id, family.tokenHash, aHash(), 3_600, issued)).toBe(false);

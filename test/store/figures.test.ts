@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Figure } from "../../src/management/ports.ts";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";
-import { clientRegistry } from "../../src/store/clients.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { figures } from "../../src/store/figures.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { sweep } from "../../src/store/sweep.ts";
@@ -23,7 +23,7 @@ describe.for(databaseKinds)("figures on $name", ({ fresh }) => {
   const aRegistered = async (origin: "developer" | "dynamic"): Promise<string> => {
     const clientId = anId();
     const client = aClient({ id: anId(), clientId, origin, realmId: DEFAULT_REALM, ownerId: origin === "dynamic" ? null : owner });
-    return (await clientRegistry(database.sql).register(client, anAudit("client.registered", { clientId }))).clientId;
+    return (await managedClients(database.sql).register(client, anAudit("client.registered", { clientId }))).clientId;
   };
   const record = (entry: ReturnType<typeof anAudit>) => auditLog(database.sql).record(entry);
   /** Seals as several processes would, until nothing is left. */

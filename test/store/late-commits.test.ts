@@ -3,7 +3,7 @@ import { SESSION_ENDED } from "../../src/accounts/account.ts";
 import type { Session } from "../../src/accounts/ports.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { addressChanges } from "../../src/store/address-changes.ts";
-import { clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { identityAssertions } from "../../src/store/identity-assertions.ts";
@@ -351,7 +351,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
   }
   const deleteClient = (id: string) => managedClients(sql).delete(id, { kind: "all" }, anAudit("client.deleted"));
   const returnClient = (clientId: string, isAgent = false) =>
-    clientRegistry(sql).register(aNewClient({ clientId, isAgent }), anAudit("client.registered"));
+    managedClients(sql).register(aNewClient({ clientId, isAgent }), anAudit("client.registered"));
 
   /** A grant by an identity assertion. */
   async function aGrantByAssertion(subject = anId()) {
@@ -396,7 +396,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     await manyGrants(sql, scene, 600);
     const [{ id = "" } = {}] = await runText<{ id: string }>(sql, "select id::text from clients where client_id = $1", [scene.clientId]);
     const remove = (tx: Sql) => managedClients(tx).delete(id, { kind: "all" }, anAudit("client.deleted"));
-    const register = () => clientRegistry(sql).register(aNewClient({ clientId: scene.clientId }), anAudit("client.registered"));
+    const register = () => managedClients(sql).register(aNewClient({ clientId: scene.clientId }), anAudit("client.registered"));
     await commitAfter(remove, () => expect(register()).rejects.toMatchObject({ code: "temporarily_unavailable" }));
   });
 
@@ -405,7 +405,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
     await manyGrants(sql, scene, 600);
     const { clientId, ...client } = aNewClient({ ownerId: scene.userId });
     await commitAfter(
-      (tx) => clientRegistry(tx).register({ clientId, ...client }, anAudit("client.registered")),
+      (tx) => managedClients(tx).register({ clientId, ...client }, anAudit("client.registered")),
       () => accountClosing(sql).close(scene.userId, undefined, MESSAGE, anAudit("user.deleted")),
     );
     expect(await runText(sql, "select 1 from clients where client_id = $1", [clientId])).toEqual([]);

@@ -9,7 +9,7 @@ import { asSecretHash, hashSecret } from "../../src/random.ts";
 import { apiKeyDirectory, apiKeys } from "../../src/store/api-keys.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientDirectory, clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { clientDirectory, managedClients } from "../../src/store/clients.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { managedRealms } from "../../src/store/realms.ts";
 import { refreshFamilies } from "../../src/store/refresh-families.ts";
@@ -45,7 +45,7 @@ describe.for(databaseKinds)("management of clients, keys, users and realms on $n
       lastUsedAt: ___,
       ...client
     } = aClient({ id: aNewId(), clientId: aNewId(), realmId: DEFAULT_REALM, ownerId: owner });
-    return clientRegistry(database.sql).register(
+    return managedClients(database.sql).register(
       { ...client, environment: "development", ...members },
       { ...audit, event: "client.registered" },
     );

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { remove } from "../../src/compose/housekeeping.ts";
 import { accountClosing } from "../../src/store/account-closing.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientDirectory, clientRegistry, managedClients } from "../../src/store/clients.ts";
+import { clientDirectory, managedClients } from "../../src/store/clients.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { logoutSubscriptions } from "../../src/store/logouts.ts";
 import type { Database } from "../../src/store/orm.ts";
@@ -172,7 +172,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     expect((await events()).map(({ kind, lifted }) => [kind, lifted])).toEqual([["client", false]]);
 
     // Its grants that are not revoked yet would be the new client's.
-    const registered = clientRegistry(sql).register(aNewClient({ clientId: scene.clientId }), anAudit("client.registered"));
+    const registered = managedClients(sql).register(aNewClient({ clientId: scene.clientId }), anAudit("client.registered"));
     await expect(registered).rejects.toMatchObject({ code: "temporarily_unavailable" });
     const client = {
       clientId: scene.clientId,
@@ -213,7 +213,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const marks = revocationEvents(sql);
     const edge = await marks.edge();
     await managedClients(sql).delete(await idOf(agent), { kind: "all" }, anAudit("client.deleted"));
-    const register = () => clientRegistry(sql).register(aNewClient({ clientId: agent.clientId }), anAudit("client.registered"));
+    const register = () => managedClients(sql).register(aNewClient({ clientId: agent.clientId }), anAudit("client.registered"));
     await expect(register()).rejects.toMatchObject({ code: "temporarily_unavailable" });
     await finish();
     await register();
@@ -228,12 +228,12 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     const { scene, grantId, token } = await its.aRoot();
     const owner = await aUser(sql);
     const agent = aNewClient({ isAgent: true, ownerId: owner.id });
-    await clientRegistry(sql).register(agent, anAudit("client.registered"));
+    await managedClients(sql).register(agent, anAudit("client.registered"));
     const held = its.below(scene, grantId, agent.clientId, token);
     expect(await its.record(held)).toBe(true);
     const mail = { subject: "s", text: "t", html: "h" };
     expect(await accountClosing(sql).close(owner.id, undefined, mail, anAudit("user.deleted"))).toBe("closed");
-    await clientRegistry(sql).register({ ...aNewClient({ isAgent: true }), clientId: agent.clientId }, anAudit("client.registered"));
+    await managedClients(sql).register({ ...aNewClient({ isAgent: true }), clientId: agent.clientId }, anAudit("client.registered"));
     expect(await its.lives(held)).toBe(false);
   });
 
@@ -368,7 +368,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     await manyGrants(sql, scene, MANY);
     const to = (await users(sql).byId(userId))?.email ?? "";
     const mail = { subject: "late", text: "t", html: "h" };
-    const client = await clientRegistry(sql).register(aNewClient(), anAudit("client.registered"));
+    const client = await managedClients(sql).register(aNewClient(), anAudit("client.registered"));
     expect(await accountClosing(sql).close(userId, undefined, { ...mail, subject: "last" }, anAudit("user.deleted"))).toBe("closed");
 
     await users(sql).rename(userId, { firstName: "Ada", lastName: null }, anAudit("user.changed"));
@@ -376,7 +376,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     await notices(sql).send(userId, to, mail);
     const link = { handleHash: aHash(), stateHash: aHash(), userId, sessionId: scene.sessionId, sameDevice: false, ttl: 60 };
     expect(await walletLinks(sql).start(link, anAudit("wallet.link_started"))).toBe(0);
-    const register = clientRegistry(sql).register(aNewClient({ ownerId: userId }), anAudit("client.registered"));
+    const register = managedClients(sql).register(aNewClient({ ownerId: userId }), anAudit("client.registered"));
     await expect(register).rejects.toMatchObject({ code: "conflict" });
     const give = managedClients(sql).change(
       client.id,

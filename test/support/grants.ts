@@ -3,7 +3,7 @@ import type { NewClient } from "../../src/clients/ports.ts";
 import type { CodeBinding, NewFamily, NewGrant } from "../../src/core/stored-grants.ts";
 import type { SecretHash } from "../../src/random.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientRegistry } from "../../src/store/clients.ts";
+import { managedClients } from "../../src/store/clients.ts";
 import { consents } from "../../src/store/consents.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
@@ -43,7 +43,7 @@ export const aNewClient = (more: Partial<NewClient> = {}): NewClient => {
 };
 
 export const aClient = (sql: Sql, more: Partial<NewClient> = {}): Promise<Client> =>
-  clientRegistry(sql).register(aNewClient(more), anAudit("client.registered"));
+  managedClients(sql).register(aNewClient(more), anAudit("client.registered"));
 
 /** A signed-in user who has consented to crm:read on one resource for a client. */
 export interface Scene {

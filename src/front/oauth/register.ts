@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ZodOpenApiOperationObject } from "zod-openapi";
 import type { RateLimiter } from "../../accounts/ports.ts";
 import { type Client, DEFAULT_SETTINGS } from "../../clients/client.ts";
-import type { ClientRegistry, NewClient, Realms } from "../../clients/ports.ts";
+import type { ManagedClients, NewClient, Realms } from "../../clients/ports.ts";
 import {
   parseRegistrationRequest,
   type RegistrableMetadata,
@@ -24,7 +24,7 @@ const BODY_LIMIT = 16 * 1024;
 
 export interface RegisterRouteOptions {
   readonly issuer: string;
-  readonly registry: ClientRegistry;
+  readonly registry: Pick<ManagedClients, "register">;
   readonly realms: Realms;
   readonly resources: OfferedScopes;
   /** REGISTER_CLIENT_RATE_LIMIT per REGISTER_CLIENT_RATE_WINDOW. */
