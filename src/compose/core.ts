@@ -129,7 +129,6 @@ async function composeCore(
     ),
     audit,
     clocks: databaseClock,
-    databaseNow: databaseClock.now,
     effectWindow: lastEffect(0, STATEMENT_WAIT),
     log,
   });

@@ -198,7 +198,7 @@ export function checkProof(
 }
 
 type SentProof = Pick<DpopProof, "proof" | "htm" | "htu">;
-type ProofPorts = Pick<Core, "clock" | "databaseNow" | "proofNonces">;
+type ProofPorts = Pick<Core, "clock" | "clocks" | "proofNonces">;
 
 /**
  * Checks a proof by the clock of the database and the nonces of this service. It is not used up.
@@ -206,10 +206,10 @@ type ProofPorts = Pick<Core, "clock" | "databaseNow" | "proofNonces">;
  */
 export function verifyProof(
   sent: SentProof,
-  { clock, databaseNow, proofNonces: nonces }: ProofPorts,
+  { clock, clocks, proofNonces: nonces }: ProofPorts,
   { accessToken, algorithms, proofAhead }: Pick<ProofTerms, "accessToken" | "algorithms" | "proofAhead">,
 ): ProvenKey {
-  return checkProof(sent, { now: databaseNow?.() ?? clock(), nonces, accessToken, algorithms, proofAhead });
+  return checkProof(sent, { now: clocks?.now() ?? clock(), nonces, accessToken, algorithms, proofAhead });
 }
 
 type ConsumedProofs = { readonly consumedIds: Pick<Core["consumedIds"], "consume"> };

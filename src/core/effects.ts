@@ -44,13 +44,13 @@ export function withEntries(core: Core, changed: (entry: AuditEntry) => AuditEnt
  * @throws {Refusal} temporarily_unavailable for a call whose deadline passed while this process stood still
  */
 export function inTime(core: Core, { notAfter, signal }: CallContext): Core {
-  const now = core.databaseNow?.();
+  const now = core.clocks?.now();
   if (notAfter !== undefined && now !== undefined && notAfter < now)
     throw new Refusal("temporarily_unavailable", "deadline_passed", { retryAfter: 1 });
   const lastMoment = (): number | undefined => {
     if (signal?.aborted) throw new Refusal("temporarily_unavailable", "caller_gone", { retryAfter: 1 });
     if (notAfter !== undefined) return notAfter;
-    const moment = core.databaseNow?.();
+    const moment = core.clocks?.now();
     return moment && moment + core.effectWindow;
   };
   const { consumedIds } = core;

@@ -222,9 +222,7 @@ export interface CorePorts {
   readonly consents: ConsentRepository;
   readonly throttle: AuthenticationThrottle;
   readonly audit: AuditLog;
-  readonly clocks?: Pick<DatabaseClock, "isTrue" | "assertTrue">;
-  /** The database's clock in seconds since the epoch; undefined until it was read once. */
-  readonly databaseNow?: () => number | undefined;
+  readonly clocks?: Pick<DatabaseClock, "now" | "isTrue" | "assertTrue">;
   /** Seconds within which an effect must be written if its call has no `notAfter`. */
   readonly effectWindow: number;
   readonly log: Pick<Log, "info">;

@@ -23,7 +23,7 @@ import {
   type WorkloadUse,
 } from "./rules.ts";
 
-export type WorkloadAuthenticationPorts = Pick<CorePorts, "workloads" | "issuer" | "clock" | "databaseNow"> & {
+export type WorkloadAuthenticationPorts = Pick<CorePorts, "workloads" | "issuer" | "clock" | "clocks"> & {
   readonly consumedIds: Pick<CorePorts["consumedIds"], "consume">;
 };
 
@@ -103,11 +103,11 @@ export async function findWorkload(
  */
 export async function checkWorkload(
   { token, issuer }: KnownWorkload,
-  ports: Pick<WorkloadAuthenticationPorts, "workloads" | "issuer" | "clock" | "databaseNow">,
+  ports: Pick<WorkloadAuthenticationPorts, "workloads" | "issuer" | "clock" | "clocks">,
   { trace = ENFORCED, checksSignature = true }: { readonly trace?: RuleTrace; readonly checksSignature?: boolean } = {},
 ): Promise<WorkloadUse | undefined> {
   const audiences = [ports.issuer, `${ports.issuer}/oauth/token`];
-  const terms = { token, issuer, audiences, now: ports.databaseNow?.() ?? ports.clock() };
+  const terms = { token, issuer, audiences, now: ports.clocks?.now() ?? ports.clock() };
   trace.check(WORKLOAD_ALGORITHM, terms);
   trace.check(WORKLOAD_AUDIENCE, terms);
   const { exp } = trace.check(WORKLOAD_TIME, terms);

@@ -13,6 +13,7 @@ import {
 } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../../src/random.ts";
 import { aClient, aSubject, CHALLENGE, someTerms } from "../../support/builders.ts";
+import { clocksAt } from "../../support/clock.ts";
 import { ask, ISSUER, type MemoryWorld, memoryCore, tokenOf } from "../../support/memory-core.ts";
 
 const USER = aSubject().userId;
@@ -232,7 +233,7 @@ describe("a code without interaction", () => {
   test.for<readonly [string, object, Asked, MemoryWorld]>([
     ["without a session", {}, { userId: USER }, {}],
     ["without a user", {}, { session }, {}],
-    ["while the clocks disagree", {}, signedIn, { ports: () => ({ clocks: { isTrue: () => false, assertTrue: async () => undefined } }) }],
+    ["while the clocks disagree", {}, signedIn, { ports: () => ({ clocks: clocksAt(() => undefined, { isTrue: () => false }) }) }],
     ["that requires a new sign-in", { prompt: "login" }, signedIn, {}],
     ["with max_age", { maxAge: "60" }, signedIn, {}],
     ["of a metadata document's client", { clientId: document.clientId }, signedIn, { ports: documents }],
@@ -242,7 +243,7 @@ describe("a code without interaction", () => {
   });
 
   test("is issued while the clocks agree, and to the user of the id_token_hint", async () => {
-    const clocks = { isTrue: () => true, assertTrue: async () => undefined };
+    const clocks = clocksAt(() => undefined);
     expect((await validate({ prompt: "none" }, signedIn, { ports: () => ({ clocks }) })).outcome?.case).toBe("code");
     const hintAt = (sub: string) => tokenOf({ iss: ISSUER, sub, aud: "notes-app" }, "JWT");
     expect((await validate({ idTokenHint: await hintAt(USER) }, signedIn)).outcome?.case).toBe("code");

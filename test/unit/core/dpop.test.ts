@@ -3,6 +3,7 @@ import { CLIENT_ASSERTION_ALGORITHMS } from "../../../src/clients/client.ts";
 import { checkProof, consumeProof, DPOP_KEY, thumbprint, verifyProof } from "../../../src/core/dpop.ts";
 import { keyFor } from "../../support/assertions.ts";
 import { descriptionOf, refusalOf } from "../../support/builders.ts";
+import { clocksAt } from "../../support/clock.ts";
 import { aProof, type ProofRequest, proofKey, thumbprintOf } from "../../support/dpop.ts";
 
 const NOW = 1_000_000;
@@ -102,7 +103,7 @@ describe("RFC 9449 §4.3: rejects", () => {
   test("by the clock of the database, once that was read", () => {
     const sent = { proof: proofOf(), htm: "POST", htu: URL };
     const at = (database: number | undefined, own: number) =>
-      refusalOf(() => verifyProof(sent, { clock: () => own, databaseNow: () => database }, {}));
+      refusalOf(() => verifyProof(sent, { clock: () => own, clocks: clocksAt(() => database) }, {}));
     expect([at(NOW, 0), at(undefined, NOW)]).toEqual(["granted", "granted"]);
     expect([at(0, NOW), at(undefined, 0)].map(([, reason]) => reason)).toEqual(["dpop_not_current", "dpop_not_current"]);
   });

@@ -9,6 +9,7 @@ import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
 import { Refusal } from "../../../src/errors.ts";
 import { IntrospectRequestSchema, LoginTokensRequestSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { aClient } from "../../support/builders.ts";
+import { clocksAt } from "../../support/clock.ts";
 import { ask, memoryCore, NOW } from "../../support/memory-core.ts";
 
 describe("effects of a call", () => {
@@ -32,7 +33,7 @@ describe("effects of a call", () => {
       return "user";
     };
     const identityAssertions = { assertions: { accept } } as unknown as NonNullable<CorePorts["identityAssertions"]>;
-    const { ports, writes } = await memoryCore({ ports: () => ({ identityAssertions, databaseNow }) });
+    const { ports, writes } = await memoryCore({ ports: () => ({ identityAssertions, clocks: clocksAt(databaseNow) }) });
     return { core: ports as Core, last: () => [...writes.map(([, ...values]) => values), ...accepted].at(-1)?.at(-1) };
   }
 

@@ -3,6 +3,7 @@ import type { AuditEntry } from "../../../src/audit.ts";
 import { inTime } from "../../../src/core/effects.ts";
 import type { Core } from "../../../src/core/ports.ts";
 import { hashSecret } from "../../../src/random.ts";
+import { clocksAt } from "../../support/clock.ts";
 
 const entry: AuditEntry = { event: "token.issued", outcome: "success", actor: { type: "client", id: "c" } };
 const [from, to] = [hashSecret("a"), hashSecret("b")];
@@ -16,14 +17,14 @@ function aCore(members: Partial<Core> = {}) {
 }
 
 test("an effect carries the deadline of its call", async () => {
-  const { core, moments } = aCore({ databaseNow: () => 3, effectWindow: 4 });
+  const { core, moments } = aCore({ clocks: clocksAt(() => 3), effectWindow: 4 });
   await inTime(core, { notAfter: 5 }).families.rotate("f", from, to, 60, entry);
   expect(moments).toEqual([5]);
 });
 
 test("without a deadline of the call, the deadline is computed when the effect is written", async () => {
   let now = 1;
-  const { core, moments } = aCore({ databaseNow: () => now, effectWindow: 2 });
+  const { core, moments } = aCore({ clocks: clocksAt(() => now), effectWindow: 2 });
   const view = inTime(core, {});
   now = 9;
   await view.families.rotate("f", from, to, 60, entry);

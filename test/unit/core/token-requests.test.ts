@@ -10,6 +10,7 @@ import { Refusal } from "../../../src/errors.ts";
 import { ClientCredentialSchema, TokenRequestSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { hashSecret } from "../../../src/random.ts";
 import { aClient, aCode, aFamily, aSubject, VERIFIER } from "../../support/builders.ts";
+import { clocksAt } from "../../support/clock.ts";
 import { ask, claimsOf, ISSUER, type MemoryWorld, memoryCore, NOW } from "../../support/memory-core.ts";
 
 interface Sent {
@@ -413,13 +414,13 @@ describe("the client of a token request", () => {
 describe("every token request", () => {
   test("issues nothing after the call's deadline or while the clocks disagree", async () => {
     const message = create(TokenRequestSchema, { client: basic, ...clientCredentials({ scope: "notes:read" }) });
-    const { core } = await memoryCore({ ports: () => ({ databaseNow: () => NOW }) });
+    const { core } = await memoryCore({ ports: () => ({ clocks: clocksAt(() => NOW) }) });
     expect(await ask(core, "token", message, { notAfter: NOW - 1 })).toEqual(["temporarily_unavailable", "deadline_passed"]);
     expect(await ask(core, "token", message, { notAfter: NOW })).toMatchObject({ expiresIn: 900 });
     const assertTrue = async () => {
       throw new Refusal("temporarily_unavailable", "clock_uncertain");
     };
-    const apart = await memoryCore({ ports: () => ({ clocks: { isTrue: () => false, assertTrue } }) });
+    const apart = await memoryCore({ ports: () => ({ clocks: clocksAt(() => NOW, { isTrue: () => false, assertTrue }) }) });
     expect(await ask(apart.core, "token", message)).toEqual(["temporarily_unavailable", "clock_uncertain"]);
     expect(apart.writes).toEqual([]);
   });
