@@ -31,6 +31,17 @@ function messageTurns() {
   };
 }
 
+/** Takes bytes for a stream, or gives it up. Those before it are given up first, the oldest before all others. */
+function takeRoom(share: ReturnType<BodyBudget>, bytes: number, giveUp: () => void, open: Iterable<() => void>): void {
+  let fits = share.take(bytes);
+  for (const giveOldestUp of open) {
+    if (fits || giveOldestUp === giveUp) break;
+    giveOldestUp();
+    fits = share.take(0); // it has counted the length
+  }
+  if (!fits) giveUp();
+}
+
 /** Bytes that an answered stream takes beside what it has not sent. */
 const ANSWERED_BYTES = 16 * 1024;
 
@@ -56,13 +67,7 @@ export function oldestGiveWay(most: number): (stream: Http2Stream) => void {
     };
     open.set(stream, giveUp);
     stream.once("close", leave);
-    let fits = share.take(ANSWERED_BYTES + stream.writableLength);
-    for (const giveOldestUp of open.values()) {
-      if (fits || giveOldestUp === giveUp) break;
-      giveOldestUp();
-      fits = share.take(0); // it has counted the length
-    }
-    if (!fits) giveUp();
+    takeRoom(share, ANSWERED_BYTES + stream.writableLength, giveUp, open.values());
   };
 }
 
@@ -113,15 +118,7 @@ export function intake(
       call.sendStatus({ code, details });
       stream.close(unread ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR);
     };
-    const count = ({ length }: Pick<Buffer, "length">) => {
-      let fits = share.take(length);
-      for (const giveOldestUp of arriving) {
-        if (fits || giveOldestUp === giveUp) break;
-        giveOldestUp();
-        fits = share.take(0); // it has counted the length
-      }
-      if (!fits) giveUp();
-    };
+    const count = ({ length }: Pick<Buffer, "length">) => takeRoom(share, length, giveUp, arriving);
     const giveUp = () => {
       stream.off("data", count);
       arrived();
