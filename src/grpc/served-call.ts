@@ -78,6 +78,8 @@ export function serveUnary(server: Server, method: DescMethodUnary, run: RunCall
 /** Calls in flight of one process. */
 export const MAX_IN_FLIGHT = 256;
 
+/** Thrown for each call above the limit: in a flood, a new error with its stack would cost a tenth of a refusal. */
+const FULL = new Refusal("temporarily_unavailable", "too_many_in_flight", { retryAfter: 1 });
+
 /** Admits `limit` calls at once and refuses all others with temporarily_unavailable, without a queue. */
-export const admission = (limit: number): ConcurrencyLimit =>
-  concurrencyLimit({ limit, queue: 0, full: () => new Refusal("temporarily_unavailable", "too_many_in_flight", { retryAfter: 1 }) });
+export const admission = (limit: number): ConcurrencyLimit => concurrencyLimit({ limit, queue: 0, full: () => FULL });
