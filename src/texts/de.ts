@@ -26,6 +26,18 @@ export const de: Texts = {
     staleLink: "Dieser Link gilt nicht mehr",
     signedInAs: "Sie sind angemeldet als",
     toAccount: "Zu Ihrem Konto",
+    forgotten: "Passwort vergessen?",
+    createAccount: "Konto anlegen",
+    backToSignIn: "Zurück zur Anmeldung",
+    continue: "Weiter",
+    notNow: "Jetzt nicht",
+    yourAccount: "Ihr Konto",
+    addPasskey: "Passkey hinzufügen",
+    choosePassword: "Neues Passwort wählen",
+    changePassword: "Passwort ändern",
+    signOut: "Abmelden",
+    /** Before the resources that an access works with. */
+    worksWith: "Gilt bei",
   },
   client: {
     nameless: "Eine Anwendung ohne Namen",
@@ -52,12 +64,9 @@ export const de: Texts = {
     permissionsAt: (resources) => `Berechtigungen bei ${resources}.`,
   },
   signIn: {
-    title: "Anmelden",
     titleAgain: "Bestätigen Sie, dass Sie es sind",
     toContinueTo: "und weiter zu",
-    forgotten: "Passwort vergessen?",
     newHere: "Neu hier?",
-    createAccount: "Konto anlegen",
     passkey: "Mit einem Passkey anmelden",
     passkeyFailed: "Das hat nicht geklappt. Versuchen Sie es noch einmal, oder benutzen Sie Ihr Passwort.",
     tooLate: "Das hat zu lange gedauert. Melden Sie sich noch einmal an.",
@@ -72,7 +81,6 @@ export const de: Texts = {
     title: "Code eingeben",
     lead: "Öffnen Sie Ihre Authenticator-App und geben Sie den Code ein, den sie zeigt.",
     hint: "Sechs Ziffern, oder einer Ihrer Wiederherstellungs\u00adcodes.",
-    submit: "Weiter",
     otherWay: "Auf andere Weise anmelden",
     lost: (host) =>
       `Sie haben weder die App noch einen Wiederherstellungs\u00adcode? Bitten Sie die Administration von ${host}, die Anmeldung in zwei Schritten auszuschalten.`,
@@ -104,7 +112,6 @@ export const de: Texts = {
     confirm: "Den Code eingeben, den die App zeigt",
     codeHint: "Sechs Ziffern.",
     submit: "Einschalten",
-    cancel: "Jetzt nicht",
     over: "Die Einrichtung Ihrer Authenticator-App wurde nicht abgeschlossen. Beginnen Sie sie noch einmal.",
     replaced: "Die Einrichtung wurde in einem anderen Tab neu begonnen. Scannen Sie diesen Code anstelle des vorigen.",
     codesTitle: "Die Anmeldung in zwei Schritten ist eingeschaltet",
@@ -119,7 +126,6 @@ export const de: Texts = {
       mfa: "Hier reicht ein Passwort allein nicht. Richten Sie eine dieser Möglichkeiten ein, das dauert eine Minute.",
       phr: "Hier ist eine Anmeldung mit einem Passkey nötig. Fügen Sie einen hinzu, das dauert eine Minute.",
     },
-    later: "Jetzt nicht",
   },
   upstream: {
     failed: {
@@ -147,9 +153,7 @@ export const de: Texts = {
       text: (title) =>
         `Mit diesem Konto bei ${title} ist hier kein Konto verbunden. Wenn Sie eines haben, melden Sie sich auf andere Weise an und verbinden Sie ${title} dann unter „Sicherheit“.`,
     },
-    toSignIn: "Zurück zur Anmeldung",
     toSecurity: "Zurück zu „Sicherheit“",
-    createAccount: "Konto anlegen",
   },
   signUp: {
     title: "Konto anlegen",
@@ -167,7 +171,6 @@ export const de: Texts = {
     verified: {
       title: "Ihre Adresse ist bestätigt",
       text: (email: string) => `${email} gehört zu Ihrem Konto. Sie können diese Seite schließen oder weitermachen.`,
-      continue: "Weiter",
     },
     staleLink: {
       text: "Ein solcher Link gilt einmal und einen Tag lang, und nur der neueste gilt. Eine bestätigte Adresse bleibt bestätigt.",
@@ -198,7 +201,6 @@ export const de: Texts = {
     hasAccount: {
       title: "Sie haben schon ein Konto",
       text: (email) => `Zur Adresse ${email} gibt es schon ein Konto. Melden Sie sich damit an.`,
-      forgotten: "Passwort vergessen?",
     },
     stale: {
       setup: (minutes) =>
@@ -208,10 +210,8 @@ export const de: Texts = {
     },
   },
   forgottenPassword: {
-    title: "Passwort vergessen?",
     lead: "Geben Sie die E-Mail-Adresse Ihres Kontos ein. Wir senden Ihnen einen Link, mit dem Sie ein neues Passwort wählen.",
     submit: "Link senden",
-    toSignIn: "Zurück zur Anmeldung",
     sent: {
       title: "Prüfen Sie Ihr Postfach",
       text: "Wenn es ein Konto mit dieser Adresse gibt, haben wir ihr einen Link gesendet. Der Link funktioniert einmal, innerhalb von 30 Minuten.",
@@ -221,7 +221,6 @@ export const de: Texts = {
     choose: {
       title: "Wählen Sie ein neues Passwort",
       lead: (email) => `Für das Konto von ${email}. Sie werden überall abgemeldet.`,
-      submit: "Passwort ändern",
     },
     stale: {
       text: "Ein solcher Link gilt einmal und 30 Minuten lang, und nur der neueste gilt. Wenn Sie damit schon ein neues Passwort gewählt haben, melden Sie sich an.",
@@ -259,7 +258,6 @@ export const de: Texts = {
     lead: "Geben Sie den Code ein, den Ihr Gerät oder Programm anzeigt.",
     leadFilled: "Vergleichen Sie diesen Code mit dem, den Ihr Gerät oder Programm anzeigt.",
     hint: "Acht Buchstaben, zum Beispiel BCDF-GHJK.",
-    submit: "Weiter",
     caution:
       "Machen Sie nur weiter, wenn Sie dies selbst begonnen haben. Brechen Sie ab, wenn jemand anderes Ihnen den Code oder Link geschickt hat.",
     approved: { title: "Gerät verbunden", text: "Sie können diese Seite schließen und zu Ihrem Gerät zurückkehren." },
@@ -270,10 +268,8 @@ export const de: Texts = {
     },
   },
   signOut: {
-    title: "Abmelden",
     question: "Möchten Sie sich abmelden?",
     accessStays: "Anwendungen, denen Sie es erlaubt haben, behalten ihren Zugriff.",
-    submit: "Abmelden",
     stay: "Angemeldet bleiben",
     badRequest: {
       title: "Sie sind noch angemeldet",
@@ -287,12 +283,10 @@ export const de: Texts = {
     },
   },
   account: {
-    title: "Ihr Konto",
     consoleOffer: (host) => `Sie verwalten ${host}`,
     consoleOfferText: "In der Konsole schützen Sie Server, verbinden Anwendungen und laden Benutzer ein.",
     consoleOfferLink: "Konsole öffnen",
     passkeyOffer: "Melden Sie sich nächstes Mal ohne Passwort an",
-    passkeyOfferLink: "Passkey hinzufügen",
     done: {
       joined: "Ihr Konto ist angelegt. Öffnen Sie den Link in der Mail an Sie, um Ihre Adresse zu bestätigen.",
       revoked: "Zugriff entfernt.",
@@ -301,7 +295,6 @@ export const de: Texts = {
       addressSent: "Öffnen Sie den Link, den wir an Ihre neue Adresse gesendet haben. Bis dahin behalten Sie die bisherige.",
       address: "Ihre E-Mail-Adresse wurde geändert.",
     },
-    profile: "Profil",
     name: "Name",
     firstName: "Vorname",
     lastName: "Nachname",
@@ -315,7 +308,6 @@ export const de: Texts = {
     applications: "Anwendungen mit Zugriff",
     noApplications: "Keine Anwendung hat Zugriff auf Ihr Konto.",
     earlier: "Frühere Anwendungen",
-    worksWith: "Gilt bei",
     allowedOn: "Erlaubt",
     lastUsedOn: "zuletzt genutzt",
     remove: "Zugriff entfernen",
@@ -346,7 +338,6 @@ export const de: Texts = {
     stopped: {
       title: "Ihre Adresse bleibt",
       text: "Ihr Konto hat seine bisherige Adresse. Alles wurde abgemeldet. Wählen Sie jetzt ein neues Passwort.",
-      choose: "Neues Passwort wählen",
     },
     taken: {
       title: "Ihre Adresse gehört zu einem anderen Konto",
@@ -380,7 +371,6 @@ export const de: Texts = {
     pausedByOperator: "Von den Betreibern dieses Dienstes für alle angehalten:",
     holdsNothing: "Kein aktiver Zugriff",
     lastActed: "Zuletzt aktiv",
-    worksWith: "Gilt bei",
     onlyHandsOn: "Gibt Aufgaben nur weiter",
     startedBy: "Gestartet von",
     handedOnBy: "weitergegeben von",
@@ -400,7 +390,6 @@ export const de: Texts = {
     hint: "Zugriffe eines angehaltenen Agenten gelten wieder, wenn Sie ihn fortsetzen, sofern sie nicht abgelaufen sind. Beendete Zugriffe kommen nicht zurück, der Agent kann aber neue erhalten.",
   },
   security: {
-    title: "Sicherheit",
     done: {
       linked: "Das Konto ist verbunden. Sie können sich ab jetzt damit anmelden.",
       unlinked: "Das Konto ist getrennt. Sie können sich nicht mehr damit anmelden.",
@@ -417,7 +406,6 @@ export const de: Texts = {
       "Mit einem Passkey melden Sie sich per Fingerabdruck, Gesicht oder Gerätesperre an. Er lässt sich nicht erraten und gilt nur auf dieser Seite.",
     noPasskeys: "Sie haben noch keinen Passkey.",
     passkeyName: "Name des Passkeys",
-    passkeyAdd: "Passkey hinzufügen",
     passkeyAddFailed: "Es wurde kein Passkey hinzugefügt. Versuchen Sie es noch einmal, oder benutzen Sie ein anderes Gerät.",
     passkeyKnown: "Auf diesem Gerät gibt es schon einen Passkey für Ihr Konto.",
     passkeyNeedsScripts: "Passkeys brauchen einen Browser, der Skripte ausführt.",
@@ -433,10 +421,7 @@ export const de: Texts = {
     passkeySynced: "Synchronisiert",
     passkeyCopied: "Eine Kopie dieses Passkeys wurde benutzt, deshalb nehmen wir ihn nicht mehr an. Entfernen Sie ihn.",
     passwordText: "Ein neues Passwort meldet Sie überall ab, nur hier nicht.",
-    passwordTitle: "Neues Passwort wählen",
-    passwordLink: "Neues Passwort wählen",
     passwordKeep: "Passwort behalten",
-    passwordSubmit: "Passwort ändern",
     identities: "Anmeldung mit anderen Konten",
     identitiesText: "Verbinden Sie ein Konto, das Sie anderswo haben, um sich damit anzumelden.",
     removedProvider: "Ein Anbieter, den es hier nicht mehr gibt",
@@ -453,19 +438,14 @@ export const de: Texts = {
     signedInAt: "Angemeldet",
     lastSeenAt: "Zuletzt gesehen",
     fromAddress: "Von der Adresse",
-    signOut: "Abmelden",
     signOutOf: (device, since) => `${device} abmelden, angemeldet am ${since}`,
     signOutOthers: "Alle anderen abmelden",
     everywhere: "Überall abmelden",
     everywhereText:
       "Beendet jede Browser-Sitzung und jeden dauerhaften Zugriff von Anwendungen auf Ihr Konto, auch in diesem Browser. Was Sie erlaubt haben, bleibt bei Ihren Anwendungen aufgeführt.",
-    everywhereSubmit: "Überall abmelden",
-    deleteAccount: "Konto löschen",
     deleteText: "Mit Ihrem Konto endet jeder Zugriff, den Sie erlaubt haben. Sie sehen, was geschieht, bevor Sie es bestätigen.",
-    deleteLink: "Mein Konto löschen",
   },
   wallet: {
-    title: "Wallet",
     linked: "Verknüpfte Wallet",
     issuer: "Nachweis von",
     since: "Verknüpft",
@@ -499,7 +479,6 @@ export const de: Texts = {
     done: { unlinked: "Die Wallet ist nicht mehr verknüpft." },
   },
   deleteAccount: {
-    title: "Konto löschen",
     what: "Was dann geschieht",
     consequences: [
       "Sie werden überall abgemeldet.",
@@ -797,9 +776,7 @@ export const de: Texts = {
     "agent:exec": { title: "Einen KI-Agenten für Sie handeln lassen", detail: "Ein Agent darf in Ihrem Namen Handlungen ausführen." },
   },
   accountNav: {
-    nav: "Ihr Konto",
     console: "Konsole",
-    signOut: "Abmelden",
     sections: {
       profile: "Profil",
       agents: "Agenten",

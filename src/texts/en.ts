@@ -33,6 +33,18 @@ export const en = {
     /** Before the e-mail address. */
     signedInAs: "You are signed in as",
     toAccount: "Go to your account",
+    forgotten: "Forgot your password?",
+    createAccount: "Create an account",
+    backToSignIn: "Back to sign in",
+    continue: "Continue",
+    notNow: "Not now",
+    yourAccount: "Your account",
+    addPasskey: "Add a passkey",
+    choosePassword: "Choose a new password",
+    changePassword: "Change password",
+    signOut: "Sign out",
+    /** Before the resources that an access works with. */
+    worksWith: "Works with",
   },
   client: {
     /** For an application whose name has no visible characters. */
@@ -67,14 +79,11 @@ export const en = {
     permissionsAt: (resources: string) => `Permissions at ${resources}.`,
   },
   signIn: {
-    title: "Sign in",
     /** For a user who is already signed in. */
     titleAgain: "Confirm that it is you",
     /** Before the name of the application that waits. */
     toContinueTo: "to continue to",
-    forgotten: "Forgot your password?",
     newHere: "New here?",
-    createAccount: "Create an account",
     passkey: "Sign in with a passkey",
     passkeyFailed: "That did not work. Try again, or use your password.",
     /** After what was typed into a form came too late. */
@@ -90,7 +99,6 @@ export const en = {
     title: "Enter your code",
     lead: "Open your authenticator app and enter the code that it shows.",
     hint: "Six digits, or one of your recovery codes.",
-    submit: "Continue",
     otherWay: "Sign in another way",
     lost: (host: string) => `You have neither the app nor a recovery code? Ask an administrator of ${host} to turn two-step sign-in off.`,
   },
@@ -121,7 +129,6 @@ export const en = {
     confirm: "Enter the code that the app shows",
     codeHint: "Six digits.",
     submit: "Turn on",
-    cancel: "Not now",
     /** Where an app waits in another session, such as the one before a new password. */
     over: "The set-up of your authenticator app was not completed. Begin it again.",
     replaced: "The set-up was begun again in another tab. Scan this code instead of the one before.",
@@ -138,7 +145,6 @@ export const en = {
       mfa: "More than a password is needed here. Set up one of these; it takes a minute.",
       phr: "A sign-in with a passkey is needed here. Add one; it takes a minute.",
     },
-    later: "Not now",
   },
   /** Sign-in by another identity provider. */
   upstream: {
@@ -168,9 +174,7 @@ export const en = {
       text: (title: string) =>
         `No account here is connected to this ${title} account. If you have one, sign in another way, then connect ${title} under Security.`,
     },
-    toSignIn: "Back to sign in",
     toSecurity: "Back to Security",
-    createAccount: "Create an account",
   },
   signUp: {
     title: "Create your account",
@@ -190,7 +194,6 @@ export const en = {
     verified: {
       title: "Your address is confirmed",
       text: (email: string) => `${email} belongs to your account. You can close this page or continue.`,
-      continue: "Continue",
     },
     /** After a verification link that is no longer valid. */
     staleLink: {
@@ -223,7 +226,6 @@ export const en = {
     hasAccount: {
       title: "You already have an account",
       text: (email: string) => `There is an account with the address ${email} already. Sign in to it.`,
-      forgotten: "Forgot your password?",
     },
     stale: {
       setup: (minutes: number) =>
@@ -233,10 +235,8 @@ export const en = {
     },
   },
   forgottenPassword: {
-    title: "Forgot your password?",
     lead: "Enter the e-mail address of your account. We will send you a link to choose a new password.",
     submit: "Send me the link",
-    toSignIn: "Back to sign in",
     sent: {
       title: "Check your mail",
       text: "If there is an account with this address, we have sent it a link. The link works once, within 30 minutes.",
@@ -245,7 +245,6 @@ export const en = {
     choose: {
       title: "Choose a new password",
       lead: (email: string) => `For the account of ${email}. You will be signed out everywhere.`,
-      submit: "Change password",
     },
     stale: {
       text: "Such a link works once, for 30 minutes, and only the newest one works. If you have chosen a new password with it, sign in.",
@@ -289,7 +288,6 @@ export const en = {
     /** When the code came with the link. */
     leadFilled: "Compare this code with the one that your device or program shows.",
     hint: "Eight letters, such as BCDF-GHJK.",
-    submit: "Continue",
     caution: "Continue only if you started this yourself. Stop if somebody else sent you the code or the link.",
     approved: { title: "Device connected", text: "You can close this page and go back to your device." },
     denied: { title: "Access denied", text: "The device gets no access. You can close this page." },
@@ -299,10 +297,8 @@ export const en = {
     },
   },
   signOut: {
-    title: "Sign out",
     question: "Sign out?",
     accessStays: "Applications that you allowed keep their access.",
-    submit: "Sign out",
     stay: "Stay signed in",
     /** For an application's request to sign out that cannot be verified. */
     badRequest: {
@@ -317,13 +313,11 @@ export const en = {
     },
   },
   account: {
-    title: "Your account",
     /** For the first operator, who has just opened the account. */
     consoleOffer: (host: string) => `You manage ${host}`,
     consoleOfferText: "Protect servers, connect applications and invite users in the console.",
     consoleOfferLink: "Open the console",
     passkeyOffer: "Sign in without your password next time",
-    passkeyOfferLink: "Add a passkey",
     done: {
       joined: "Your account is ready. Open the link in the mail that we sent you to confirm your address.",
       revoked: "Access removed.",
@@ -332,7 +326,6 @@ export const en = {
       addressSent: "Open the link that we sent to your new address. Until then you keep the current one.",
       address: "Your e-mail address has been changed.",
     },
-    profile: "Profile",
     name: "Name",
     firstName: "First name",
     lastName: "Last name",
@@ -347,8 +340,6 @@ export const en = {
     noApplications: "No application has access to your account.",
     /** The link to those that were allowed before the ones shown. */
     earlier: "Earlier applications",
-    /** Before the resources that an access works with. */
-    worksWith: "Works with",
     allowedOn: "Allowed",
     lastUsedOn: "last used",
     remove: "Remove access",
@@ -381,7 +372,6 @@ export const en = {
     stopped: {
       title: "Your address stays",
       text: "Your account has its former address. Everything was signed out. Choose a new password now.",
-      choose: "Choose a new password",
     },
     /** Another account has the former address. */
     taken: {
@@ -419,8 +409,6 @@ export const en = {
     pausedByOperator: "Paused for all users by the operators of this service",
     holdsNothing: "No active access",
     lastActed: "Last active",
-    /** Before the resources that the access works with. */
-    worksWith: "Works with",
     onlyHandsOn: "Only passes work on",
     /** Before the application that the user allowed. */
     startedBy: "Started by",
@@ -440,7 +428,6 @@ export const en = {
     hint: "Access of a paused agent works again when you resume it, unless it has expired. Access that you stop does not come back, but the agent can get new access.",
   },
   security: {
-    title: "Security",
     done: {
       linked: "The account is connected. You can sign in with it from now on.",
       unlinked: "The account is disconnected. You can no longer sign in with it.",
@@ -457,7 +444,6 @@ export const en = {
       "A passkey signs you in with your fingerprint, your face or the lock of your device. It cannot be guessed, and works on this site only.",
     noPasskeys: "You have no passkey yet.",
     passkeyName: "Name of the passkey",
-    passkeyAdd: "Add a passkey",
     passkeyAddFailed: "No passkey was added. Try again, or use another device.",
     passkeyKnown: "This device has a passkey for your account already.",
     passkeyNeedsScripts: "Passkeys need a browser that runs scripts.",
@@ -474,10 +460,7 @@ export const en = {
     passkeySynced: "Synchronised",
     passkeyCopied: "A copy of this passkey was used, so we no longer accept it. Remove it.",
     passwordText: "A new password signs you out everywhere but here.",
-    passwordTitle: "Choose a new password",
-    passwordLink: "Choose a new password",
     passwordKeep: "Keep the password as it is",
-    passwordSubmit: "Change password",
     identities: "Sign-in with other accounts",
     identitiesText: "Connect an account that you have elsewhere to sign in with it.",
     removedProvider: "A provider that this site no longer offers",
@@ -494,19 +477,14 @@ export const en = {
     signedInAt: "Signed in",
     lastSeenAt: "Last seen",
     fromAddress: "From the address",
-    signOut: "Sign out",
     signOutOf: (device: string, since: string) => `Sign out ${device}, signed in on ${since}`,
     signOutOthers: "Sign out all others",
     everywhere: "Sign out everywhere",
     everywhereText:
       "Ends every browser session and every application's lasting access to your account, this browser's included. What you allowed stays listed among your applications.",
-    everywhereSubmit: "Sign out everywhere",
-    deleteAccount: "Delete account",
     deleteText: "With your account, all access that you allowed ends. You see what happens before you confirm it.",
-    deleteLink: "Delete my account",
   },
   wallet: {
-    title: "Wallet",
     linked: "Linked wallet",
     issuer: "Credential from",
     since: "Linked",
@@ -542,7 +520,6 @@ export const en = {
     done: { unlinked: "The wallet is no longer linked." },
   },
   deleteAccount: {
-    title: "Delete account",
     what: "What happens",
     /** One sentence each. */
     consequences: [
@@ -839,10 +816,7 @@ export const en = {
     "agent:exec": { title: "Let an AI agent act for you", detail: "An agent may carry out actions in your name." },
   },
   accountNav: {
-    /** Names the list of the account's pages. */
-    nav: "Your account",
     console: "Console",
-    signOut: "Sign out",
     sections: {
       profile: "Profile",
       agents: "Agents",

@@ -21,7 +21,7 @@ interface Shown extends FailedForm {
 
 export async function showAccount(visit: Visit, user: User, shown: Shown): Promise<void> {
   const { ports, site, language } = visit;
-  const { account: texts, security, words } = visit.texts;
+  const { account: texts, accountNav, security, words } = visit.texts;
   const { done, faults, status } = shown;
   const { items: consents, next } = await ports.consents.list(user.id, { limit: PAGE_LIMIT, cursor: queryMember(visit, "after") });
   const targets = ports.namedTargets(consents.flatMap(({ clientId, resources }) => [clientId, ...resources]));
@@ -44,10 +44,10 @@ ${wideLink(site.path("/console"), texts.consoleOfferLink)}
     html`<section class="card" aria-labelledby="offer">
 <h2 id="offer">${texts.passkeyOffer}</h2>
 <p>${security.passkeysText}</p>
-<p class="small"><a href="${site.path("/account/security")}">${texts.passkeyOfferLink}</a></p>
+<p class="small"><a href="${site.path("/account/security")}">${words.addPasskey}</a></p>
 </section>`
   }<section class="card" aria-labelledby="profile">
-<h2 id="profile">${texts.profile}</h2>
+<h2 id="profile">${accountNav.sections.profile}</h2>
 <dl class="facts facts-plain">
 ${name !== "" && html`<div><dt>${texts.name}</dt><dd><bdi>${name}</bdi></dd></div>`}
 <div><dt>${words.email}</dt><dd>${user.email} ${tag} <a class="small" href="${site.path("/account/security/address")}">${texts.changeEmail}</a></dd></div>
@@ -66,7 +66,7 @@ ${
 }
 ${next !== null && html`<p class="small"><a href="${site.path("/account")}?after=${next}#applications">${texts.earlier}</a></p>`}
 </section>`;
-  sendAccountPage(visit, { path: "/account", title: texts.title, faults, done: doneWords(texts.done, done) }, content, status);
+  sendAccountPage(visit, { path: "/account", title: words.yourAccount, faults, done: doneWords(texts.done, done) }, content, status);
 }
 
 function nameForm({ site, language, texts: { account: texts } }: Visit, user: User, token: string, { typed, faults = [] }: Shown): Markup {
@@ -95,7 +95,7 @@ type Known = Names & { readonly clients: ReadonlyMap<string, Pick<NamedTarget, "
 
 function application(visit: Visit, consent: Consent, { targets, described, clients }: Known, token: string): Markup {
   const { site, language } = visit;
-  const { account: texts } = visit.texts;
+  const { account: texts, words } = visit.texts;
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt, resources } = consent;
   const scopes = effectiveScopes(consent.scopes, clients.get(consent.clientId)?.hasRefreshTokens);
@@ -107,7 +107,7 @@ function application(visit: Visit, consent: Consent, { targets, described, clien
 <h3><bdi>${name}</bdi></h3>
 ${consent.clientId.startsWith("https://") && html`<p class="host">${shownHost(consent.clientId)}</p>`}
 <p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
-${places.length > 0 && html`<p class="small">${texts.worksWith} ${places}</p>`}
+${places.length > 0 && html`<p class="small">${words.worksWith} ${places}</p>`}
 <p class="small">${texts.allowedOn} ${day(language, createdAt)}${lastUsedAt !== null && html`, ${texts.lastUsedOn} ${day(language, lastUsedAt)}`}</p>
 </div>
 ${buttonForm(site.path("/account/revoke"), token, { words: texts.remove, label: texts.removeFrom(name), member: ["consent", consent.id] })}

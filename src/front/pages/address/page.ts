@@ -116,20 +116,20 @@ const STOP = "address-stop";
 const STOPPED = "stopped";
 
 async function showStop(visit: Visit, link: string, failed: FailedForm = {}): Promise<void> {
-  const { stop, stale, stopped } = visit.texts.address;
+  const { stop, stale } = visit.texts.address;
   const showForm = async () => {
     const change = await changeToStop(link, visit.ports);
     sendForm(visit, failed, { ...linkCard(browserToken(visit, STOP), link, change, stop), action: visit.site.path("/address/stop") });
   };
-  return forLink(visit, showForm, [stale.stop, "/forgot", stopped.choose]);
+  return forLink(visit, showForm, [stale.stop, "/forgot", visit.texts.words.choosePassword]);
 }
 
 /** GET and POST /address/stop: the link to the former address, which stops or undoes the change. Opening it changes nothing. */
 export const stopAddressPage: FormHandlers = {
   async GET(visit) {
     if (doneOf(visit) !== STOPPED) return showStop(visit, queryMember(visit, "token") ?? "");
-    const { title, text, choose } = visit.texts.address.stopped;
-    sendNotice(visit, { tone: "good", title, text, more: wideLink(visit.site.path("/forgot"), choose) });
+    const { title, text } = visit.texts.address.stopped;
+    sendNotice(visit, { tone: "good", title, text, more: wideLink(visit.site.path("/forgot"), visit.texts.words.choosePassword) });
   },
   async POST(visit) {
     const { ctx, ports, site } = visit;

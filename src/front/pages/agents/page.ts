@@ -129,7 +129,7 @@ function delegationItem(print: Print, delegation: Delegation): Markup {
   const before = chain.slice(0, -1).map(named);
   return html`<li>
 <div class="application">
-<h3>${places.length === 0 ? texts.onlyHandsOn : html`${texts.worksWith} <span class="host">${places.join(", ")}</span>`}</h3>
+<h3>${places.length === 0 ? texts.onlyHandsOn : html`${print.texts.words.worksWith} <span class="host">${places.join(", ")}</span>`}</h3>
 <p class="application-scopes">${scopes.map((scope) => scopeWords(language, scope, described).title).join(" · ")}</p>
 <p class="small">${texts.startedBy} <bdi>${nameOf(language, application)}</bdi>${before.length > 0 && html`, ${texts.handedOnBy} <bdi>${shownList(language, before)}</bdi>`}</p>
 ${others.length > 0 && html`<p class="small">${texts.mayHandOnTo} <bdi>${shownList(language, others)}</bdi></p>`}

@@ -17,7 +17,7 @@ export const deleteAccountPage = provedFormPage(
   [],
   async (visit, { user }, { faults = [], status }) => {
     const { site, language } = visit;
-    const { deleteAccount: texts, words } = visit.texts;
+    const { deleteAccount: texts, accountNav, words } = visit.texts;
     const { items: clients, next } = await visit.ports.clients.list({ ownerId: user.id }, { limit: SHOWN_CLIENTS });
     // The address: after the proof the account can be another one than the user came from.
     const content = html`<section class="card" aria-labelledby="what">
@@ -39,7 +39,7 @@ ${hidden(accountToken(visit, user))}
 </form>
 <p class="small after-form"><a href="${site.path("/account")}">${texts.keep}</a></p>
 </section>`;
-    sendAccountPage(visit, { path: "/account/delete", title: texts.title, faults }, content, status);
+    sendAccountPage(visit, { path: "/account/delete", title: accountNav.sections.deleteAccount, faults }, content, status);
   },
   async (visit, _form, signedIn) => {
     await closeAccount(signedIn, visit.ports, visit.caller);

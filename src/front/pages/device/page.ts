@@ -19,7 +19,7 @@ function show(visit: Visit, value: string | undefined, failed: FailedForm = {}):
     action: visit.site.path("/device"),
     members: hidden(browserToken(visit, PURPOSE)),
     fields: [{ name: "user_code", label: words.code, type: "text", autocomplete: "off", value, autofocus: true, hint: texts.hint }],
-    submit: texts.submit,
+    submit: words.continue,
     after: texts.caution,
   });
 }

@@ -30,15 +30,16 @@ const CHANGED = "changed";
 const NEW_PASSWORD = { name: "password", type: "password", autocomplete: "new-password", autofocus: true } as const;
 
 function showForgot(visit: Visit, returnTo: ReturnTo, value?: string, failed: FailedForm = {}): void {
-  const { title, lead, submit, toSignIn } = visit.texts.forgottenPassword;
+  const { lead, submit } = visit.texts.forgottenPassword;
+  const { forgotten: title, email: label, backToSignIn } = visit.texts.words;
   sendForm(visit, failed, {
     title,
     lead,
     action: visit.site.path("/forgot"),
     members: hidden(browserToken(visit, FORGOT), returnTo),
-    fields: [{ name: "email", label: visit.texts.words.email, type: "email", autocomplete: "username", value, autofocus: true }],
+    fields: [{ name: "email", label, type: "email", autocomplete: "username", value, autofocus: true }],
     submit,
-    below: html`<a href="${visit.site.path("/login", returnTo)}">${toSignIn}</a>`,
+    below: html`<a href="${visit.site.path("/login", returnTo)}">${backToSignIn}</a>`,
   });
 }
 
@@ -64,8 +65,8 @@ export const forgotSentPage = (visit: Visit) => {
   const { site } = visit;
   const returnTo = returnToOf(site, queryForm(visit));
   if (doneOf(visit) !== SENT) return sendRedirect(visit.ctx, site.path("/forgot", returnTo));
-  const { sent, toSignIn } = visit.texts.forgottenPassword;
-  const more = html`${wideLink(site.path("/login", returnTo), toSignIn)}
+  const { sent } = visit.texts.forgottenPassword;
+  const more = html`${wideLink(site.path("/login", returnTo), visit.texts.words.backToSignIn)}
 <p class="small after-form">${sent.nothingThere}</p>`;
   sendNotice(visit, { tone: "mail", title: sent.title, text: sent.text, more });
 };
@@ -82,7 +83,7 @@ async function showReset(visit: Visit, link: string, failed: FailedForm = {}): P
       action: site.path("/reset"),
       members: html`${hidden(browserToken(visit, RESET))}<input type="hidden" name="token" value="${link}">${accountName(email)}`,
       fields: [{ ...NEW_PASSWORD, label: words.newPassword, hint: words.passwordHint }],
-      submit: choose.submit,
+      submit: words.changePassword,
     });
   } catch (error) {
     if (!isStaleReset(error)) throw error;

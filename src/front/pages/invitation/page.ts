@@ -102,7 +102,8 @@ function invitationCard({ site, texts: { invitation: texts, signUp, words } }: V
 
 function sendHasAccount(visit: Visit, email: string): void {
   const { site } = visit;
-  const { title, text, forgotten } = visit.texts.invitation.hasAccount;
-  const more = html`${wideLink(site.path("/login"), visit.texts.words.signIn)}<p class="small"><a href="${site.path("/forgot")}">${forgotten}</a></p>`;
+  const { title, text } = visit.texts.invitation.hasAccount;
+  const { signIn, forgotten } = visit.texts.words;
+  const more = html`${wideLink(site.path("/login"), signIn)}<p class="small"><a href="${site.path("/forgot")}">${forgotten}</a></p>`;
   sendNotice(visit, { tone: "plain", title, text: text(email), more }, 409);
 }

@@ -68,7 +68,7 @@ ${hidden(accountToken(visit, signedIn.user), returnTo)}<input type="hidden" name
 ${field(language, faults, { name: CODE_FIELD, label: texts.words.code, type: "text", autocomplete: "one-time-code", inputmode: "numeric", hint: words.codeHint, autofocus: faults.length > 0 })}
 <button class="button" type="submit">${words.submit}</button>
 </form>
-<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? SECURITY : "/consent", returnTo)}">${words.cancel}</a></p>
+<p class="small after-form"><a href="${site.path(returnTo.requestId === undefined ? SECURITY : "/consent", returnTo)}">${texts.words.notNow}</a></p>
 </section>`;
   sendAccountPage(visit, { path: SECURITY, title: words.title, faults }, content, failed.status);
 }

@@ -25,16 +25,17 @@ export async function showSecurity(
     ports.relyingParty && ports.passkeys.ofUser(user.id),
     ports.secondFactors.stateOf(user.id),
   ]);
-  const [texts, token] = [visit.texts.security, accountToken(visit, user)];
+  const { security: texts, accountNav, words } = visit.texts;
+  const token = accountToken(visit, user);
   const card = { ...visit, token };
-  const frame = { path: "/account/security", title: texts.title, faults, done: doneWords(texts.done, done) };
+  const frame = { path: "/account/security", title: accountNav.sections.security, faults, done: doneWords(texts.done, done) };
   const content = html`${faultSummary(language, faults)}
 ${passkeys && passkeyCard(card, passkeys)}
 ${appCard(visit, { token, apps: ports.box.usable(), secondFactor })}
 <section class="card" aria-labelledby="new-password">
-<h2 id="new-password">${visit.texts.words.password}</h2>
+<h2 id="new-password">${words.password}</h2>
 <p>${texts.passwordText}</p>
-<p class="small after-form"><a href="${site.path("/account/security/password")}">${texts.passwordLink}</a></p>
+<p class="small after-form"><a href="${site.path("/account/security/password")}">${words.choosePassword}</a></p>
 </section>
 ${identitiesCard(card, linked, connections)}
 ${sessionsCard(card, sessions, session.id)}
@@ -83,23 +84,23 @@ ${elsewhere.length > 0 && buttonForm(site.path("/account/security/sessions/end-o
 </section>`;
 }
 
-function leavingCards({ site, texts: { security: texts }, token }: Card): Markup {
+function leavingCards({ site, texts: { security: texts, deleteAccount, accountNav }, token }: Card): Markup {
   return html`<section class="card" aria-labelledby="everywhere">
 <h2 id="everywhere">${texts.everywhere}</h2>
 <p>${texts.everywhereText}</p>
 <form method="post" action="${site.path("/logout")}">
 ${hidden(token)}
-<button class="button button-deny" type="submit" name="everywhere" value="yes">${texts.everywhereSubmit}</button>
+<button class="button button-deny" type="submit" name="everywhere" value="yes">${texts.everywhere}</button>
 </form>
 </section>
 <section class="card" aria-labelledby="delete">
-<h2 id="delete">${texts.deleteAccount}</h2>
+<h2 id="delete">${accountNav.sections.deleteAccount}</h2>
 <p>${texts.deleteText}</p>
-<p class="small after-form"><a href="${site.path("/account/delete")}">${texts.deleteLink}</a></p>
+<p class="small after-form"><a href="${site.path("/account/delete")}">${deleteAccount.submit}</a></p>
 </section>`;
 }
 
-function sessionItem({ site, language, texts: { security: texts }, token }: Card, session: LiveSession, here: boolean): Markup {
+function sessionItem({ site, language, texts: { security: texts, words }, token }: Card, session: LiveSession, here: boolean): Markup {
   const device = deviceWords(texts, session);
   const label = texts.signOutOf(device, shownMoment(language, session.authTime));
   return html`<li>
@@ -109,7 +110,7 @@ function sessionItem({ site, language, texts: { security: texts }, token }: Card
 <p class="small">${texts.lastSeenAt} ${moment(language, session.lastSeenAt)}</p>
 ${session.address !== null && html`<p class="small">${texts.fromAddress} <span class="host">${session.address}</span></p>`}
 </div>
-${!here && buttonForm(site.path("/account/security/sessions/end"), token, { words: texts.signOut, label, member: ["session", session.id] })}
+${!here && buttonForm(site.path("/account/security/sessions/end"), token, { words: words.signOut, label, member: ["session", session.id] })}
 </li>`;
 }
 
@@ -119,7 +120,7 @@ const deviceWords = (texts: Texts["security"], { browser, system }: LiveSession)
 /** The passkeys of a user, and the form for another. */
 function passkeyCard(card: Card, passkeys: readonly Passkey[]): Markup {
   const { site, language, token } = card;
-  const { security: texts } = card.texts;
+  const { security: texts, words } = card.texts;
   return html`<section class="card" aria-labelledby="passkeys">
 <h2 id="passkeys">${texts.passkeys}</h2>
 <p>${texts.passkeysText}</p>
@@ -131,7 +132,7 @@ ${
 ${passkeyForm(site, {
   ...{ kind: "add", path: "/account/security/passkeys", members: hidden(token), quiet: false },
   fields: field(language, [], { name: "name", label: texts.passkeyName, type: "text", autocomplete: "off", optional: true }),
-  ...{ submit: texts.passkeyAdd, failure: texts.passkeyAddFailed, known: texts.passkeyKnown },
+  ...{ submit: words.addPasskey, failure: texts.passkeyAddFailed, known: texts.passkeyKnown },
 })}
 <noscript><p class="small">${texts.passkeyNeedsScripts}</p></noscript>
 </section>`;

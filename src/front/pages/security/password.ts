@@ -19,11 +19,11 @@ ${faultSummary(language, faults)}
 ${hidden(accountToken(visit, user))}
 ${accountName(user.email)}
 ${field(language, faults, { name: "password", label: words.newPassword, type: "password", autocomplete: "new-password", autofocus: true, hint: words.passwordHint })}
-<button class="button" type="submit">${texts.passwordSubmit}</button>
+<button class="button" type="submit">${words.changePassword}</button>
 </form>
 <p class="small after-form"><a href="${site.path("/account/security")}">${texts.passwordKeep}</a></p>
 </section>`;
-    sendAccountPage(visit, { path: "/account/security", title: texts.passwordTitle, faults }, content, status);
+    sendAccountPage(visit, { path: "/account/security", title: words.choosePassword, faults }, content, status);
   },
   async (visit, form, { user }) => {
     const { cookies, ports } = visit;

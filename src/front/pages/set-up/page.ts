@@ -53,7 +53,7 @@ export async function showSetUp(visit: Visit, returnTo: ReturnTo, failed: Failed
   if (missing === undefined) return;
   const { needed, signedIn, valid } = missing;
   if (!isFresh(signedIn)) return sendRedirect(visit.ctx, proofPath(site, pathText(visit.ctx), returnTo));
-  const { setUp: texts, signIn, security, authenticatorApp } = visit.texts;
+  const { setUp: texts, signIn, security, authenticatorApp, words } = visit.texts;
   const passkeys = ports.relyingParty !== undefined;
   const client = valid && shownClient(language, valid.authorization, valid.request.redirectUri ?? "");
   const members = hidden(accountToken(visit, signedIn.user), returnTo);
@@ -66,7 +66,7 @@ ${
   passkeys &&
   html`${passkeyForm(site, {
     ...{ kind: "add", path: "/account/security/passkeys", members, quiet: false },
-    ...{ submit: security.passkeyAdd, failure: security.passkeyAddFailed, known: security.passkeyKnown },
+    ...{ submit: words.addPasskey, failure: security.passkeyAddFailed, known: security.passkeyKnown },
   })}
 <noscript><p class="small">${security.passkeyNeedsScripts}</p></noscript>`
 }
@@ -80,7 +80,7 @@ ${members}
 }
 <form method="post" action="${site.path("/login/set-up")}" class="stack">
 ${members}
-<button class="button button-quiet button-wide" type="submit" name="later" value="yes">${texts.later}</button>
+<button class="button button-quiet button-wide" type="submit" name="later" value="yes">${words.notNow}</button>
 </form>
 </section>`;
   sendPage(visit, { title: texts.title, faults, head: passkeys && passkeyHead(site), content }, status);

@@ -198,7 +198,7 @@ function showCodeForm(visit: Visit, step: string, returnTo: ReturnTo, failed: Fa
     action: site.path(PATH),
     members: html`${hidden(browserToken(visit, codePurpose(step)), returnTo)}<input type="hidden" name="${STEP_MEMBER}" value="${step}">`,
     fields: [{ name: CODE_FIELD, label: words.code, type: "text", autocomplete: "one-time-code", autofocus: true, hint: texts.hint }],
-    submit: texts.submit,
+    submit: words.continue,
     after: html`<a href="${site.path("/login?switch=yes", returnTo)}">${texts.otherWay}</a>`,
     below: texts.lost(site.host),
   });

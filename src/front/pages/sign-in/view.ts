@@ -28,7 +28,7 @@ export function signInView(writing: Writing, page: SignInPage): HostedPage {
   const { signIn: texts, words } = writing.texts;
   const members = hidden(token, returnTo);
   return formView(writing, page, {
-    title: again ? texts.titleAgain : texts.title,
+    title: again ? texts.titleAgain : words.signIn,
     lead: client && html`${texts.toContinueTo} ${clientLine(language, client)}${stronger && html`<br>${texts.stronger[stronger]}`}`,
     action: site.path("/login"),
     members,
@@ -51,7 +51,7 @@ export function signInView(writing: Writing, page: SignInPage): HostedPage {
         ...{ submit: texts.passkey, failure: texts.passkeyFailed },
       }),
     }),
-    after: html`<a href="${site.path("/forgot", returnTo)}">${texts.forgotten}</a>`,
+    after: html`<a href="${site.path("/forgot", returnTo)}">${words.forgotten}</a>`,
     others:
       connections.length > 0 &&
       html`<p class="or"><span>${texts.or}</span></p>
@@ -59,6 +59,6 @@ export function signInView(writing: Writing, page: SignInPage): HostedPage {
         ({ name, title }) =>
           html`<li><a class="button button-quiet button-wide" href="${site.path(`/signin/${name}`, returnTo)}">${texts.continueWith(title)}</a></li>`,
       )}</ul>`,
-    below: again || !mayJoin ? undefined : html`${texts.newHere} <a href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`,
+    below: again || !mayJoin ? undefined : html`${texts.newHere} <a href="${site.path("/signup", returnTo)}">${words.createAccount}</a>`,
   });
 }

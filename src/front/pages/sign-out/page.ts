@@ -52,17 +52,18 @@ function confirm(visit: Visit, status?: number): void {
 
 /** Asks before signing out: a link on another site must not sign the user out. */
 function ask(visit: Visit, { user }: SignedIn): void {
-  const { title, question, accessStays, submit, stay } = visit.texts.signOut;
+  const { question, accessStays, stay } = visit.texts.signOut;
+  const { signOut, signedInAs } = visit.texts.words;
   sendForm(
     visit,
     {},
     {
-      title,
+      title: signOut,
       heading: question,
-      lead: html`${visit.texts.words.signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
+      lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
       action: visit.site.path("/logout"),
       members: hidden(accountToken(visit, user)),
-      submit,
+      submit: signOut,
       below: html`<a href="${visit.site.path("/account")}">${stay}</a>`,
     },
   );

@@ -142,7 +142,7 @@ export async function sendVerified(visit: Visit, email: string): Promise<void> {
   const { verified } = visit.texts.signUp;
   const isGoing = returnToMember(returnTo) !== undefined;
   const more = isGoing
-    ? wideLink(site.path("/login", returnTo), verified.continue)
+    ? wideLink(site.path("/login", returnTo), visit.texts.words.continue)
     : wideLink(site.path("/account"), visit.texts.words.toAccount);
   sendNotice(visit, { tone: "good", title: verified.title, text: verified.text(email), more });
 }

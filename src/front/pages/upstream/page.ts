@@ -92,13 +92,13 @@ async function enter(visit: Visit, connection: Connection, identity: UpstreamIde
   if (arrived.kind !== "signed_in") {
     const [{ kind }, { title }] = [arrived, connection];
     // The identity belongs to no account: an address alone leads into none.
-    const { upstream: texts } = visit.texts;
-    const words = texts[WORDS[kind]];
+    const { upstream: texts, words } = visit.texts;
+    const { title: heading, text } = texts[WORDS[kind]];
     const more = html`<div class="ways">
-${wideLink(site.path("/login", returnTo), texts.toSignIn)}
-${kind === "no_account" && hasSignUp(ports.signUpPolicy) && html`<a class="button button-quiet button-wide" href="${site.path("/signup", returnTo)}">${texts.createAccount}</a>`}
+${wideLink(site.path("/login", returnTo), words.backToSignIn)}
+${kind === "no_account" && hasSignUp(ports.signUpPolicy) && html`<a class="button button-quiet button-wide" href="${site.path("/signup", returnTo)}">${words.createAccount}</a>`}
 </div>`;
-    return sendNotice(visit, { tone: "plain", title: words.title, text: words.text(title), more }, 403);
+    return sendNotice(visit, { tone: "plain", title: heading, text: text(title), more }, 403);
   }
   sendRedirect(visit.ctx, await enterBrowser(visit, arrived.session, returnTo));
 }
@@ -126,14 +126,14 @@ async function fail(visit: Visit, connection: Connection, detour: Detour, error:
   const { returnTo } = detour;
   const signOutHelps =
     error.reason === "upstream_cannot_confirm" && (await signedInTo(visit)) !== undefined && !(await isAskedToProve(visit, returnTo));
-  const { upstream: texts, refusals } = visit.texts;
+  const { upstream: texts, refusals, words } = visit.texts;
   const text =
     error.reason === EMAIL_UNVERIFIED
       ? refusals.reasons.email_unverified
       : failedText(texts.failed, error.reason, title, site.host, signOutHelps);
   const more =
     detour.linkFor === undefined
-      ? wideLink(site.path("/login", returnTo), texts.toSignIn)
+      ? wideLink(site.path("/login", returnTo), words.backToSignIn)
       : wideLink(site.path("/account/security"), texts.toSecurity);
   sendNotice(visit, { tone: "bad", title: texts.failed.title(title), text, more }, CATALOGUE[error.code].http);
 }

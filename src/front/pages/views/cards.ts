@@ -106,7 +106,7 @@ type AccountFrame = Omit<HostedPage, "width" | "aside" | "content"> & { readonly
 /** Sends a page with the navigation of the account. */
 export function sendAccountPage(asked: Asked, { path, done, ...frame }: AccountFrame, content: Part, status?: number): void {
   const { site } = asked;
-  const { accountNav: texts } = asked.texts;
+  const { accountNav: texts, words } = asked.texts;
   const current = site.sections.find((one) => one.path === path)?.below ?? path;
   const links: Markup[] = [];
   for (const { path: to, label, below } of site.sections) {
@@ -116,9 +116,9 @@ export function sendAccountPage(asked: Asked, { path, done, ...frame }: AccountF
   const page: HostedPage = {
     ...frame,
     width: "wide",
-    aside: html`<a class="top-link" href="${site.path("/logout")}">${texts.signOut}</a>`,
+    aside: html`<a class="top-link" href="${site.path("/logout")}">${words.signOut}</a>`,
     content: html`<h1>${frame.title}</h1>
-<nav class="account-nav" aria-label="${texts.nav}">
+<nav class="account-nav" aria-label="${words.yourAccount}">
 <ul>${links}</ul>
 </nav>
 ${done !== undefined && html`<p class="done" role="status">${done}</p>`}

@@ -31,7 +31,7 @@ const showPage = accountPageHandler<WalletVisit>(async (visit, page) => {
   const { link, handle } = (await linkOf(visit, page)) ?? {};
   const texts = visit.texts.wallet;
   const words = link?.status === "linked" ? texts.nowLinked : doneWords(texts.done, done);
-  const frame = { path: PATH, title: texts.title, done: words };
+  const frame = { path: PATH, title: visit.texts.accountNav.sections.wallet, done: words };
   if (link?.status === "pending" && handle !== undefined) {
     const card = waitingCard(visit, link, handle, await invocationOf(handle, linking));
     sendAccountPage(visit, { ...frame, head: refreshing(site) }, card);
