@@ -164,40 +164,17 @@ export interface LiveAudit {
 
 export type RuleVerdict = "passed" | "refused" | "not_reached" | "taken_for_granted";
 
-/** How the core evaluates a token request, rule by rule. */
-export interface Explanation {
-  readonly rules: readonly {
-    readonly rule: string;
-    readonly demand: string;
-    readonly source: string;
-    readonly verdict: RuleVerdict;
-    readonly error?: string | undefined;
-    readonly reason?: string | undefined;
-  }[];
-  readonly granted?: {
-    readonly sub?: string | undefined;
-    readonly scope: string;
-    readonly aud: readonly string[];
-    /** Seconds. */
-    readonly expiresIn: number;
-    readonly issuedTokenType: string;
-    readonly refreshToken: boolean;
-    readonly idToken: boolean;
-    /** Client ids of the delegation chain, the current actor first. */
-    readonly actors: readonly string[];
-  };
-  /** Requested scopes that the client may not have, of an authorization request. */
+type CoreAnswer = Awaited<ReturnType<TokenCore["explain"]>>;
+/** What a message of the core says. */
+type Said<Message> = Readonly<Omit<NonNullable<Message>, "$typeName" | "$unknown">>;
+
+/** How the core evaluates a token request, rule by rule, in the members of its answer. */
+export interface Explanation extends Pick<CoreAnswer, "clientId"> {
+  readonly rules: readonly (Omit<Said<CoreAnswer["rules"][number]>, "verdict"> & { readonly verdict: RuleVerdict })[];
+  readonly granted?: Said<CoreAnswer["granted"]>;
+  /** Absent where none is dropped. */
   readonly droppedScope?: readonly string[];
-  /** The client that the token of a platform stands for. */
-  readonly clientId?: string | undefined;
-  readonly refused?: {
-    readonly clientId: string;
-    readonly grantType: string;
-    readonly error?: string | undefined;
-    readonly reason: string;
-    /** Seconds since the epoch, with their fraction. */
-    readonly at: number;
-  };
+  readonly refused?: Said<CoreAnswer["refused"]>;
 }
 
 /** What is explained, as the core is asked for it: a token request or an authorization request as it would be now, the token of a platform, or a past refusal. */
