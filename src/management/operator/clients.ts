@@ -26,12 +26,6 @@ import { operatorClientView, pageView } from "../views.ts";
 
 type DeletionCall = { readonly ports: Pick<ManagementPorts, "clients">; readonly reach: Reach; readonly audit: AuditNote };
 
-/** What became of the clients of one call, in the order in which they were named. */
-export interface Deletions {
-  readonly deleted: readonly string[];
-  readonly refused: readonly { readonly id: string; readonly error: RefusalCode; readonly message: string }[];
-}
-
 /** @throws {Refusal} not_found, forbidden for a built-in client, conflict for one that was used or registered since */
 async function deleteOne(id: string, unusedSince: number | undefined, { ports: { clients }, reach, audit }: DeletionCall): Promise<void> {
   if (await clients.delete(id, reach, audit("client.deleted"), unusedSince)) return;
@@ -44,10 +38,11 @@ async function deleteOne(id: string, unusedSince: number | undefined, { ports: {
 /**
  * Deletes clients one after the other, each in a transaction with its audit record. While the database does not answer no further one is tried.
  * @param unusedSince seconds since the epoch; a client that was used or registered since stays
+ * @returns what became of the clients, in the order in which they were named
  */
-async function deleteClients(ids: readonly string[], unusedSince: number | undefined, call: DeletionCall): Promise<Deletions> {
+async function deleteClients(ids: readonly string[], unusedSince: number | undefined, call: DeletionCall) {
   const deleted: string[] = [];
-  const refused: Deletions["refused"][number][] = [];
+  const refused: { readonly id: string; readonly error: RefusalCode; readonly message: string }[] = [];
   let unavailable: Refusal | undefined;
   for (const id of new Set(ids)) {
     try {
@@ -65,17 +60,10 @@ async function deleteClients(ids: readonly string[], unusedSince: number | undef
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A member by which a document differs from the one before; it lacks `before` or `after` where that document lacks the member. */
-export interface DocumentChange {
-  readonly member: string;
-  readonly before?: unknown;
-  readonly after?: unknown;
-}
-
 const membersOf = (document: string): Members => JSON.parse(document) as Members; // stored ones are objects
 
-/** The members by which two documents differ, in the order of their names. Pure. */
-export function documentChanges(before: string, after: string): readonly DocumentChange[] {
+/** The members by which two documents differ, in the order of their names, without the value of a document that lacks the member. Pure. */
+export function documentChanges(before: string, after: string) {
   const [old, now] = [membersOf(before), membersOf(after)];
   const members = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
   return members

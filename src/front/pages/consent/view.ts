@@ -155,21 +155,16 @@ function placeItem({ language, texts }: Writing, resource: string, targets: Targ
 <p class="grant-detail">${target.isAgent ? mayAct : mayUse} <span class="host">${shownText(resource)}</span></p></li>`;
 }
 
-/** Scopes that stand together, and the resource whose record offers them; undefined for those of no resource. */
-export interface PermissionGroup {
-  readonly resource: string | undefined;
-  readonly scopes: readonly string[];
-}
-
 /**
  * Scopes by the resources that offer them. With one resource or none they are one group, for then all of them are for it. Pure.
  * @param records of the resources
+ * @returns scopes that stand together, and the resource whose record offers them; undefined for those of no resource
  */
 export function permissionGroups(
   scopes: readonly string[],
   resources: readonly string[],
   records: readonly Pick<ShownRecord, "resource" | "scopes">[],
-): readonly PermissionGroup[] {
+) {
   const resourceOf = (scope: string) => records.find((record) => record.scopes.some(({ name }) => name === scope))?.resource;
   const groups = Map.groupBy(scopes, (scope) => (resources.length < 2 ? undefined : resourceOf(scope)));
   return [undefined, ...resources].flatMap((resource) => {
