@@ -1,5 +1,5 @@
 import type { AgentPause, Delegation, End, RootGrant } from "../accounts/delegations.ts";
-import type { User } from "../accounts/ports.ts";
+import type { Consent, LiveSession, User } from "../accounts/ports.ts";
 import type { SentInvitation } from "../accounts/registration.ts";
 import type { Branding } from "../branding/branding.ts";
 import { logoFile } from "../branding/logo.ts";
@@ -12,11 +12,8 @@ import type { Figure, PublishedKey } from "./ports.ts";
 import type { AuditChainState, AuditRecord, ConsentCounts } from "./report-ports.ts";
 
 /** A record that operators manage, with its times as milliseconds. One that was never changed has that of its creation. */
-export const recordView = <Thing extends { readonly createdAt: number; readonly updatedAt: number | null }>({
-  createdAt,
-  updatedAt,
-  ...record
-}: Thing) => ({ ...record, createdAt: milliseconds(createdAt), updatedAt: milliseconds(updatedAt ?? createdAt) });
+export const recordView = <Thing extends { readonly createdAt: number; readonly updatedAt: number | null }>(record: Thing) =>
+  inMilliseconds({ ...record, updatedAt: record.updatedAt ?? record.createdAt }, "createdAt", "updatedAt");
 
 /** Names every member, so that no secret can leave. @see docs/protocol.md#clients */
 export const clientView = (client: Client) => ({
@@ -52,6 +49,12 @@ const pick = <Thing extends object, Member extends keyof Thing>(thing: Thing, me
   Object.fromEntries(members.map((member) => [member, thing[member]])) as Pick<Thing, Member>;
 
 export const apiKeyView = (key: ApiKey) => inMilliseconds(key, "createdAt", "lastUsedAt", "revokedAt");
+export const consentView = <Shown extends Omit<Consent, "userId">>(consent: Shown) =>
+  inMilliseconds(consent, "createdAt", "updatedAt", "lastUsedAt");
+/** As its own user sees it. */
+export const ownConsentView = ({ userId: _, ...consent }: Consent) => consentView(consent);
+export const sessionView = <Shown extends Omit<LiveSession, "id">>({ authTime: signedInAt, lastSeenAt, ...session }: Shown) =>
+  inMilliseconds({ ...session, signedInAt, lastSeenAt }, "signedInAt", "lastSeenAt");
 export const userView = (user: User) => inMilliseconds(user, "createdAt", "updatedAt");
 export const invitationView = (invitation: SentInvitation) => inMilliseconds(invitation, "createdAt", "expiresAt");
 export const publishedKeyView = (key: PublishedKey) => inMilliseconds(key, "publishedAt", "inUseAt");

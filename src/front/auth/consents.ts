@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { revokeConsent } from "../../accounts/account.ts";
-import type { Consent, SignedIn } from "../../accounts/ports.ts";
-import { inMilliseconds } from "../../clock.ts";
+import type { SignedIn } from "../../accounts/ports.ts";
 import { Refusal } from "../../errors.ts";
+import { ownConsentView } from "../../management/views.ts";
 import { apiErrorPrinter, sendJson } from "../http/answers.ts";
 import { callerOf } from "../http/caller.ts";
 import { API_PURPOSE, type Cookies, csrfToken, isCsrfToken, readSession } from "../http/cookies.ts";
@@ -11,16 +11,13 @@ import type { FrontContext, Handler, Route } from "../http/routes.ts";
 import type { UserPorts } from "../user-ports.ts";
 import { unavailable } from "./shapes.ts";
 
-/** A consent as its owner sees it. */
-const consentView = ({ userId: _, ...consent }: Consent) => inMilliseconds(consent, "createdAt", "updatedAt", "lastUsedAt");
-
 /** GET /consents/ and DELETE /consents/{id} for the user of the session cookie. @see docs/protocol.md#consent */
 export function consentRoutes(ports: UserPorts, cookies: Cookies): readonly Route[] {
   const print = apiErrorPrinter(ports.issuer, "Session");
   const list: Handler = async (ctx) => {
     const { user, secret } = await signedInBy(ctx, ports, cookies);
     const consents = await ports.consents.ofUser(user.id);
-    sendJson(ctx, { consents: consents.map(consentView), csrfToken: csrfToken(secret, API_PURPOSE) });
+    sendJson(ctx, { consents: consents.map(ownConsentView), csrfToken: csrfToken(secret, API_PURPOSE) });
   };
   const revoke: Handler = async (ctx) => {
     const { user, secret } = await signedInBy(ctx, ports, cookies);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { milliseconds } from "../../clock.ts";
+import { inMilliseconds, milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import { type Connection, changedConnection, newConnection as sealed } from "../../upstream/connection.ts";
@@ -82,9 +82,7 @@ export const operatorConnectionsRouter = router({
     const { users, identityLinks } = ctx.ports;
     if ((await users.byId(userId)) === undefined) throw new Refusal("not_found", "user_unknown", { description: "There is no such user." });
     const identities = (await identityLinks.ofUser(userId)).filter(({ confirmed }) => confirmed);
-    return {
-      identities: identities.map(({ createdAt, confirmed: _, ...identity }) => ({ ...identity, createdAt: milliseconds(createdAt) })),
-    };
+    return { identities: identities.map(({ confirmed: _, ...identity }) => inMilliseconds(identity, "createdAt")) };
   }),
 
   /** Reads the provider's metadata and tries the credentials. Writes nothing. */

@@ -19,8 +19,7 @@ const realmView = ({ id, name, dynamicRegistrationScopes }: Realm) => ({ id, nam
 /** Realms and the scopes that open registration may give in them; null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
 export const operatorRealmsRouter = router({
   list: operatorProcedure.input(z.strictObject({ ...listing(REALM_SORTS), search }).prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts(input);
-    return pageView("realms", await ctx.ports.managedRealms.list(filter, part), realmView);
+    return pageView("realms", await ctx.ports.managedRealms.list(...inParts(input)), realmView);
   }),
 
   /** A realm with its branding, and the deployment's, which applies where the realm leaves a member open. `logoData`: base64. */

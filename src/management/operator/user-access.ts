@@ -1,13 +1,12 @@
 import { z } from "zod";
 import { mailOf } from "../../accounts/mails.ts";
-import type { Consent } from "../../accounts/ports.ts";
 import { inMilliseconds, milliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { found } from "../clients.ts";
 import { identifier, inParts, language, listing, RecordId, search } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
 import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { pageView } from "../views.ts";
+import { consentView, ownConsentView, pageView, sessionView } from "../views.ts";
 
 const OfUser = z.strictObject({ userId: RecordId });
 const BY_OPERATOR = "by_operator";
@@ -56,14 +55,7 @@ export const operatorFactorsRouter = router({
 export const operatorSessionsRouter = router({
   list: operatorProcedure.input(OfUser).query(async ({ ctx: { ports }, input: { userId } }) => {
     await userOf(ports, userId);
-    const sessions = await ports.sessions.ofUser(userId);
-    return {
-      sessions: sessions.map(({ authTime, lastSeenAt, ...session }) => ({
-        ...session,
-        signedInAt: milliseconds(authTime),
-        lastSeenAt: milliseconds(lastSeenAt),
-      })),
-    };
+    return { sessions: (await ports.sessions.ofUser(userId)).map(sessionView) };
   }),
 
   /** Ends one session, or without `id` all of them with the user's refresh tokens. */
@@ -77,15 +69,11 @@ export const operatorSessionsRouter = router({
   }),
 });
 
-const consentView = <Shown extends Omit<Consent, "userId">>(consent: Shown) =>
-  inMilliseconds(consent, "createdAt", "updatedAt", "lastUsedAt");
-
 /** What users allowed applications. An operator can revoke it, never give it. */
 export const operatorConsentsRouter = router({
   list: operatorProcedure.input(OfUser).query(async ({ ctx: { ports }, input: { userId } }) => {
     await userOf(ports, userId);
-    const consents = await ports.consents.ofUser(userId);
-    return { consents: consents.map(({ userId: _, ...consent }) => consentView(consent)) };
+    return { consents: (await ports.consents.ofUser(userId)).map(ownConsentView) };
   }),
 
   /** Who allowed what to one client, which may be one without a record: that of a metadata document. */

@@ -27,8 +27,7 @@ const identityView = (identity: StoredIdentity) => inMilliseconds(identity, "cre
 /** Platforms whose tokens authenticate clients. @see docs/protocol.md#workloads */
 export const operatorWorkloadIssuersRouter = router({
   list: operatorProcedure.input(IssuerFilter.prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts(input);
-    return pageView("issuers", await ctx.ports.workloadIssuers.list(filter, part), issuerView);
+    return pageView("issuers", await ctx.ports.workloadIssuers.list(...inParts(input)), issuerView);
   }),
 
   get: operatorProcedure
@@ -67,8 +66,7 @@ export const operatorWorkloadIssuersRouter = router({
 /** What platforms call the workloads that are a client. */
 export const operatorWorkloadIdentitiesRouter = router({
   list: operatorProcedure.input(IdentityFilter.prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts(input);
-    return pageView("identities", await ctx.ports.workloadIdentities.list(filter, part), identityView);
+    return pageView("identities", await ctx.ports.workloadIdentities.list(...inParts(input)), identityView);
   }),
 
   add: provenOperatorProcedure

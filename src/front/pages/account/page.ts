@@ -1,6 +1,7 @@
 import { rename, revokeConsent } from "../../../accounts/account.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { inMilliseconds } from "../../../clock.ts";
+import { sessionView } from "../../../management/views.ts";
 import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
@@ -38,9 +39,7 @@ export const dataPage = accountPageHandler(async (visit, { signedIn: { user } })
     applications: applications.map(({ clientId, clientName, scopes, resources, createdAt: allowedAt, lastUsedAt }) =>
       inMilliseconds({ clientId, clientName, scopes, resources, allowedAt, lastUsedAt }, "allowedAt", "lastUsedAt"),
     ),
-    sessions: signIns.map(({ id: _, authTime: signedInAt, lastSeenAt, ...session }) =>
-      inMilliseconds({ ...session, signedInAt, lastSeenAt }, "signedInAt", "lastSeenAt"),
-    ),
+    sessions: signIns.map(({ id: _, ...session }) => sessionView(session)),
     clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
     identities: identities.map(({ issuer, subject, email, confirmed: signsIn, createdAt: linkedAt }) =>
       inMilliseconds({ issuer, subject, email, signsIn, linkedAt }, "linkedAt"),
