@@ -4,7 +4,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { type Command, InvalidArgumentError } from "commander";
 import type { Extent, FaultKind, Proof, Shortfall, Verdict } from "../audit-chain/verify.ts";
 import { CommandFailure, EXIT, EXIT_CODES, shownFile } from "./failure.ts";
-import { collect, digits, managing } from "./management-api.ts";
+import { collect, digits, managing, setting } from "./management-api.ts";
 import { asJsonLine, printable, when } from "./table.ts";
 import { ifAway, running, type Terminal } from "./terminal.ts";
 import { asId, userId } from "./user-files-and-factors.ts";
@@ -12,19 +12,8 @@ import { asId, userId } from "./user-files-and-factors.ts";
 type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "after">;
 type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];
 
-interface TailOptions {
-  readonly lines: number;
-  readonly follow?: true;
-  readonly json?: true;
-  readonly event?: NonNullable<Filter["event"]>;
-  readonly outcome?: NonNullable<Filter["outcome"]>;
-  readonly reason?: string;
-  readonly actor?: string;
-  readonly user?: string;
-  readonly client?: string;
-  readonly grant?: string;
-  readonly request?: string;
-}
+/** `userId` may be an e-mail address. */
+type TailOptions = Filter & { readonly lines: number; readonly follow?: true; readonly json?: true };
 
 type VerifyOptions = Extent & { readonly trust?: readonly string[] };
 
@@ -56,11 +45,11 @@ export function registerAuditCommands(
     .option("--event <event>", "only this event, for instance token.issued")
     .option("--outcome <outcome>", "success or failure")
     .option("--reason <reason>", "only with this reason")
-    .option("--actor <id>", "only by this user or client")
-    .option("--user <user>", "only about this user, by id or e-mail address")
-    .option("--client <client_id>", "only about this client")
-    .option("--grant <id>", "only about this grant")
-    .option("--request <id>", "only of this request")
+    .addOption(setting("actorId", "--actor <id>", "only by this user or client"))
+    .addOption(setting("userId", "--user <user>", "only about this user, by id or e-mail address"))
+    .addOption(setting("clientId", "--client <client_id>", "only about this client"))
+    .addOption(setting("grantId", "--grant <id>", "only about this grant"))
+    .addOption(setting("requestId", "--request <id>", "only of this request"))
     .option("--json", "one JSON object for each line")
     .action(running(terminal, (options: TailOptions) => tail(options, terminal, pause)));
   audit
@@ -124,15 +113,12 @@ async function newestSealed({ operator }: AdminClient, filter: Filter, lines: nu
   return found;
 }
 
-const filterOf = async (
-  { event, outcome, reason, actor, user, client, grant, request }: TailOptions,
-  admin: AdminClient,
-): Promise<Filter> => ({
-  ...{ reason, actorId: actor, clientId: client, requestId: request },
-  event: event || undefined,
-  outcome: outcome || undefined,
-  userId: user === undefined ? undefined : asId("--user", await userId(admin, user)),
-  grantId: grant === undefined ? undefined : asId("--grant", grant),
+const filterOf = async ({ lines: _, follow: __, json: ___, ...filter }: TailOptions, admin: AdminClient): Promise<Filter> => ({
+  ...filter,
+  event: filter.event || undefined,
+  outcome: filter.outcome || undefined,
+  userId: filter.userId === undefined ? undefined : asId("--user", await userId(admin, filter.userId)),
+  grantId: filter.grantId === undefined ? undefined : asId("--grant", filter.grantId),
 });
 
 /** The lines of a file, or with `-` of standard input. @throws {CommandFailure} for a file that cannot be read */
