@@ -81,7 +81,7 @@ function assertHasSecret(client: Client): void {
 }
 
 /** What procedures for developers and for operators share. */
-type ClientCall = { readonly ports: ManagementPorts; readonly reach: Reach; readonly audit: AuditNote };
+export type ClientCall = { readonly ports: ManagementPorts; readonly reach: Reach; readonly audit: AuditNote };
 
 /**
  * Registers a client with a generated secret, and with a generated client_id unless one is given.
@@ -123,7 +123,8 @@ export async function regenerateSecret<View extends object>(id: string, view: (c
   return { ...view(found(client)), clientSecret };
 }
 
-const OwnClients = z.strictObject({
+/** What narrows a list of clients, of one's own or of all. */
+export const ClientListInput = z.strictObject({
   ...listing(CLIENT_SORTS),
   environment: z.enum(ENVIRONMENTS).optional(),
   enabled: z.boolean().optional(),
@@ -135,7 +136,7 @@ type OwnClientList = { readonly clients: ReturnType<typeof clientView>[] } & Par
 /** The clients that a developer owns. @see docs/protocol.md#clients */
 export const clientsRouter = router({
   /** All of them, or with an input a page. */
-  list: developerProcedure.input(OwnClients.optional()).query(async ({ ctx, input }): Promise<OwnClientList> => {
+  list: developerProcedure.input(ClientListInput.optional()).query(async ({ ctx, input }): Promise<OwnClientList> => {
     const ownerId = ctx.caller.userId;
     if (input === undefined) return { clients: (await ctx.ports.clients.ofOwner(ownerId)).map(clientView) };
     const [filter, part] = inParts(input);

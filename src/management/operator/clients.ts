@@ -1,33 +1,28 @@
 import { z } from "zod";
-import { type Client, ENVIRONMENTS } from "../../clients/client.ts";
-import { CLIENT_SORTS, type Reach } from "../../clients/ports.ts";
+import type { Client } from "../../clients/client.ts";
 import { milliseconds } from "../../clock.ts";
 import { isRefusal, Refusal, type RefusalCode } from "../../errors.ts";
 import { mayChange } from "../acts.ts";
 import { operatorChange } from "../client-rules.ts";
-import { createClient, deleteClient, found, ifUnchanged, regenerateSecret } from "../clients.ts";
+import { type ClientCall, ClientListInput, createClient, deleteClient, found, ifUnchanged, regenerateSecret } from "../clients.ts";
 import {
   ById,
   identifier,
   inParts,
-  listing,
   moment,
   OperatorClientPatch,
   OperatorCreateClientInput,
   RecordId,
-  search,
   secondsOf,
   updatedAt,
 } from "../inputs.ts";
-import type { ManagedUsers, ManagementPorts } from "../ports.ts";
+import type { ManagedUsers } from "../ports.ts";
 import type { DocumentVersion } from "../report-ports.ts";
-import { type AuditNote, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
+import { operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { operatorClientView, pageView } from "../views.ts";
 
-type DeletionCall = { readonly ports: Pick<ManagementPorts, "clients">; readonly reach: Reach; readonly audit: AuditNote };
-
 /** @throws {Refusal} not_found, forbidden for a built-in client, conflict for one that was used or registered since */
-async function deleteOne(id: string, unusedSince: number | undefined, { ports: { clients }, reach, audit }: DeletionCall): Promise<void> {
+async function deleteOne(id: string, unusedSince: number | undefined, { ports: { clients }, reach, audit }: ClientCall): Promise<void> {
   if (await clients.delete(id, reach, audit("client.deleted"), unusedSince)) return;
   const client = await clients.byId(id, reach);
   if (client === undefined) throw new Refusal("not_found", "no_such_record", { description: "There is no such client." });
@@ -40,7 +35,7 @@ async function deleteOne(id: string, unusedSince: number | undefined, { ports: {
  * @param unusedSince seconds since the epoch; a client that was used or registered since stays
  * @returns what became of the clients, in the order in which they were named
  */
-async function deleteClients(ids: readonly string[], unusedSince: number | undefined, call: DeletionCall) {
+async function deleteClients(ids: readonly string[], unusedSince: number | undefined, call: ClientCall) {
   const deleted: string[] = [];
   const refused: { readonly id: string; readonly error: RefusalCode; readonly message: string }[] = [];
   let unavailable: Refusal | undefined;
@@ -89,16 +84,12 @@ export const documentsView = (versions: readonly DocumentVersion[]) =>
     };
   });
 
-const Filter = z.strictObject({
-  ...listing(CLIENT_SORTS),
+const Filter = ClientListInput.extend({
   realmId: z.uuid().optional(),
   unusedSince: moment,
   ownerId: z.uuid().optional(),
   origin: z.enum(["built_in", "operator", "developer", "dynamic"]).optional(),
-  environment: z.enum(ENVIRONMENTS).optional(),
-  enabled: z.boolean().optional(),
   isAgent: z.boolean().optional(),
-  search,
 });
 
 /** Clients that one call deletes. */
