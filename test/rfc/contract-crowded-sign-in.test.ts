@@ -159,12 +159,14 @@ describe("many requests in flight from one address", () => {
 describe("1,000 accounts tried from one address", () => {
   test("at most 100 passwords are verified, the other attempts return 429 or 503, and another address signs in", async () => {
     const all: Answer[] = [];
-    for (let round = 0; round < 20; round++) {
+    const judged = () => all.filter(({ status }) => status === 401).length;
+    // 20 rounds, and more on a machine that had no time for 100 passwords within them.
+    for (let round = 0; round < 20 || judged() < 100; round++) {
       const guesses = Array.from({ length: 50 }, (_, n) => signIn(`user${round}-${n}@example.test`, "Password1", ATTACKERS_ADDRESS));
       all.push(...(await Promise.all(guesses)));
     }
     expectVerdictsOrRetries(all, [401]);
-    expect(all.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(100);
+    expect(judged()).toBe(100);
     expect((await signIn(OWNER.email, OWNER.password, ATTACKERS_ADDRESS)).status).toBe(429);
     expect((await asOwner()).status).toBe(200);
   }, 120_000);

@@ -12,7 +12,7 @@ const SMALL_WORKER = join(import.meta.dirname, "../../support/small-worker.ts");
 /** Supervisors of their own, which wait: beside each other. */
 const test = base.concurrent;
 
-const LONG = { timeout: 20_000 };
+const LONG = { timeout: 60_000 };
 
 /** A supervisor of two workers, which serve nothing. `waits` names a file that lets new ones wait while others serve, `gate` and `busy(worker)` name files that keep them from starting, and one from ending. `faulty` ends at its start. */
 async function aSupervisor(context: TestContext, patience = 60_000, faulty = 0, pulse = 60_000) {

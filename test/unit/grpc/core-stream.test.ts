@@ -136,10 +136,17 @@ base("a front has nothing to do for a stream whose core left in the middle of a 
   await expect.poll(() => ends).toEqual(["closed"]);
   expect(await Promise.all(calls)).toEqual([undefined, undefined, undefined]); // to be asked elsewhere
 
-  const turns = vi.spyOn(globalThis, "setImmediate");
-  onTestFinished(() => turns.mockRestore());
+  // Those of the stream alone: what earlier files of this worker left behind may have something to do.
+  const turns: string[] = [];
+  const { setImmediate: real } = globalThis;
+  const seen = ((...given: Parameters<typeof real>) => {
+    turns.push(new Error("asked for a turn").stack ?? "");
+    return real(...given);
+  }) as typeof real;
+  const spy = vi.spyOn(globalThis, "setImmediate").mockImplementation(seen);
+  onTestFinished(() => spy.mockRestore());
   for (let count = 0; count < 10; count += 1) await turn();
-  expect(turns).not.toHaveBeenCalled();
+  expect(turns.filter((stack) => /\/(?:src\/grpc|@grpc)\//.test(stack))).toEqual([]);
 });
 
 test("a front leaves a stream that began while its core was stopping", async ({ expect }) => {
@@ -281,7 +288,7 @@ test("while one of two cores drains, no call of a front fails", async ({ expect 
   });
   await expect.poll(() => one.seen.length).toBeGreaterThan(50);
   ports = [two.listener.port];
-  await one.listener.close(5);
+  await one.listener.close(60);
   await expect.poll(() => two.seen.length).toBeGreaterThan(50);
   running = false;
   await Promise.all(callers);

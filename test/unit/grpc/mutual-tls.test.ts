@@ -41,7 +41,7 @@ describe.each([
       expect(answers).toHaveLength(3); // a unary call first, later calls by the stream
     };
     try {
-      await vi.waitFor(ask, { timeout: 20_000, interval: 1 });
+      await vi.waitFor(ask, { timeout: 60_000, interval: 1 });
     } finally {
       await core.close();
     }
@@ -69,7 +69,7 @@ describe.each([
       await core.publicKeys({}).catch(() => undefined);
       // On a busy machine a call may be given up before its handshake has failed.
       expect(lines.at(-1)).toEqual(["core_away", { reason: "core_unavailable", code: expect.stringMatching(/certificate/) }]);
-    }, 20_000);
+    }, 60_000);
     await core.close();
   });
 
@@ -79,7 +79,7 @@ describe.each([
     await vi.waitFor(async () => {
       await core.publicKeys({}).catch(() => undefined);
       expect(lines).toEqual([["core_away", { reason: "core_unavailable", code: "no_answer" }]]);
-    }, 20_000);
+    }, 60_000);
     await core.close();
   });
 });

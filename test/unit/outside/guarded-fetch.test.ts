@@ -314,23 +314,36 @@ test("a closed port is unreachable", async () => {
 });
 
 test("every fetch has its own connection, and at most eight run concurrently at one host", async () => {
-  let open = 0;
-  let most = 0;
-  // Responds only once eight requests are waiting, however slowly they arrive.
-  const allIn = Promise.withResolvers<void>();
-  site.serve((_request, response) => {
-    open += 1;
-    most = Math.max(most, open);
-    if (open === 8) allIn.resolve();
-    void allIn.promise.then(() => {
-      open -= 1;
-      response.writeHead(200, JSON_TYPE).end("{}");
+  const twenty = async () => {
+    let open = 0;
+    let most = 0;
+    // Responds only once eight requests are waiting, however slowly they arrive.
+    const allIn = Promise.withResolvers<void>();
+    site.serve((_request, response) => {
+      open += 1;
+      most = Math.max(most, open);
+      if (open === 8) allIn.resolve();
+      void allIn.promise.then(() => {
+        open -= 1;
+        response.writeHead(200, JSON_TYPE).end("{}");
+      });
     });
-  });
-  const shared = fetcher();
-  await Promise.all(Array.from({ length: 20 }, () => shared.json(url(), 5_120)));
-  expect(most).toBe(8);
-  expect(connectionCount()).toBe(20);
+    const before = connectionCount();
+    const shared = fetcher();
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        shared.json(url(), 5_120).then(
+          () => "fetched",
+          (error) => error.reason ?? error,
+        ),
+      ),
+    );
+    return { outcomes: new Set(outcomes), most, connections: connectionCount() - before };
+  };
+  // A busy machine may need longer for twenty than a fetch may take.
+  let last = await twenty();
+  for (let left = 10; left > 0 && last.outcomes.has("too_slow"); left -= 1) last = await twenty();
+  expect(last).toEqual({ outcomes: new Set(["fetched"]), most: 8, connections: 20 });
 });
 
 test("text of a given media type is fetched under the same rules, with a matching Accept header", async () => {

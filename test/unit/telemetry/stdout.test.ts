@@ -37,7 +37,7 @@ test.for([true, false])("the process continues after its reader closes the pipe 
     stderrText += chunk;
   });
   child.stdout.once("data", () => child.stdout.destroy());
-  const [code] = await once(child, "exit");
+  const [code] = await once(child, "close"); // its output has been read by then
   expect([code, stderrText]).toEqual([0, "alive"]);
 });
 
