@@ -45,7 +45,10 @@ export const offeredScopes = (sql: Tx): OfferedScopes => ({
 
 const SHOWN = statement(
   "resources_shown",
-  `select ${RESOURCES.select(["resource", "name", "scopes"])} from resources where realm_id = $1::uuid and resource = any($2::text[])`,
+  `select distinct on (resources.resource) ${RESOURCES.select(["resource", "name", "scopes"])}
+   from resources join realms on realms.id = resources.realm_id
+   where resources.resource = any($2::text[]) and (realms.id = $1::uuid or realms.name = 'default')
+   order by resources.resource, realms.id = $1::uuid desc`,
 );
 
 export const shownResources = (sql: Tx): ShownResources => ({

@@ -67,6 +67,31 @@ describe("scope texts on the consent page", () => {
     ]);
   });
 
+  test("and names are those of a resource's record, in the realm of the user or else in the default one, where clients are", async () => {
+    const resource = "https://crm.example.test/mcp";
+    const { resources, realms } = operator.operator;
+    const { id: realmId } = await realms.create.mutate({ name: "Guests" });
+    const record = (whose: string) => ({
+      resource,
+      name: `CRM ${whose}`,
+      scopes: [{ name: "crm:read", title: { en: `Read for ${whose}` } }],
+    });
+    await resources.create.mutate(record("all"));
+    const guest = aBrowser(server.url);
+    const credentials = { email: "guest@example.test", password: PASSWORD };
+    await guest.json("/auth/register", { ...credentials, realmId });
+    await guest.json("/auth/login", credentials);
+    const shown = async () => (await guest.follow(authorizePath({ redirect_uri: CALLBACK, scope: "crm:read", resource }))).html;
+    const ofAll = await shown();
+    expect(ofAll).toContain("CRM all");
+    expect(ofAll).toContain("Read for all");
+    await resources.create.mutate({ ...record("guests"), realmId });
+    const ofGuests = await shown();
+    expect(ofGuests).toContain("CRM guests");
+    expect(ofGuests).toContain("Read for guests");
+    expect(await consent({ resource })).toContain("Read for all");
+  });
+
   test("replace built-in texts, and the list marks those that are built in", async () => {
     await operator.operator.scopes.set.mutate({ name: "openid", title: { en: "Sign you in" } });
     expect(await consent()).toContain("Sign you in");
