@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { axeFlaws } from "../support/axe.ts";
 import { flawsOf, loading, openPage, startCallback, startChromium } from "../support/chromium.ts";
@@ -89,9 +89,41 @@ describe("passkeys, docs/protocol.md#passkeys", () => {
           options?.signal?.addEventListener("abort", () => reject(new DOMException("", "AbortError")));
         });
     });
-    await add(page).dblclick();
-    await page.locator("body[data-asked='2']").waitFor();
+    for (const asked of [1, 2]) {
+      await add(page).click();
+      await page.locator(`body[data-asked='${asked}']`).waitFor();
+    }
     expect(await page.getByText("No passkey was added.").isVisible()).toBe(false);
+    await close();
+  });
+
+  test("an answer or a failure of a first click that comes after a second one changes nothing", async () => {
+    const { page, close } = await atSecurity();
+    await page.evaluate(() => {
+      const { dataset } = document.body;
+      navigator.credentials.create = () => {
+        dataset.asked = String(Number(dataset.asked ?? 0) + 1);
+        return new Promise(() => undefined);
+      };
+    });
+    const held: Route[] = [];
+    await page.route("**/options", (route) => (held.length < 2 ? void held.push(route) : route.continue()));
+    await add(page).click();
+    await add(page).click();
+    await expect.poll(() => held.length).toBe(2);
+    await add(page).click();
+    await page.locator("body[data-asked='1']").waitFor();
+    const finished = async (answer: (route: Route) => Promise<void>): Promise<void> => {
+      const [route] = held.splice(0, 1);
+      if (route === undefined) return;
+      await answer(route);
+      await route.request().response();
+    };
+    await finished((route) => route.continue());
+    await finished((route) => route.fulfill({ status: 503 }));
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    expect(await page.getByText("No passkey was added.").isVisible()).toBe(false);
+    expect(await page.locator("body").getAttribute("data-asked")).toBe("1");
     await close();
   });
 

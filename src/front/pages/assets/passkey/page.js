@@ -16,15 +16,22 @@ const send = (form, answer) => {
   form.submit();
 };
 
+/** What the user has asked for last. A second click asks again, and what comes of the first counts no more. */
+let latest;
+
 async function use(form, answering) {
+  const own = {};
+  latest = own;
   const failures = Array.from(form.querySelectorAll("[data-failure]"));
   for (const failure of failures) failure.hidden = true;
   try {
     const optionsJSON = await optionsFor(form);
+    if (latest !== own) return;
     if (optionsJSON === undefined) return send(form);
-    send(form, await answering({ optionsJSON }));
+    const answer = await answering({ optionsJSON });
+    if (latest === own) send(form, answer);
   } catch ({ name }) {
-    if (name === "AbortError") return; // a second click asks the browser again
+    if (latest !== own) return;
     const [other] = failures;
     (failures.find(({ dataset }) => dataset.failure === name) ?? other).hidden = false;
   }
