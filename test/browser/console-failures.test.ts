@@ -545,6 +545,7 @@ test("what is typed while a form is saved stays, and is saved next", async () =>
     expect(await page.getByLabel(field).inputValue()).toBe("Second");
     await page.getByRole("button", { name: save }).click();
   };
+  await page.reload(); // what it has read before can be older than what another tab has saved
   await openScreen(page, `/realms/${realm}`);
   await typeWhileSaving("realms.setBranding", "Save branding", "Product or company");
   await expect.poll(async () => (await operator.realms.get.query({ id: realm })).branding.name).toBe("Second");

@@ -1,7 +1,7 @@
 import type { Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
 import { adminAs, operatorAt } from "../support/admin.ts";
-import { openConsole, openScreen, startConsole } from "../support/console.ts";
+import { held as heldOn, openConsole, openScreen, startConsole } from "../support/console.ts";
 import { PROVISIONED } from "../support/server.ts";
 
 // What the console does with answers that arrive after its user has gone on. One server and one browser.
@@ -14,24 +14,7 @@ beforeEach(async () => {
   await page.getByRole("heading", { name: "Home", level: 1 }).waitFor();
 });
 
-/** Holds the next request to an address. @returns what lets it go on, to the server or to an answer of the test */
-async function held(url: string) {
-  const asked = Promise.withResolvers<Route>();
-  let isHeld = false;
-  await page.route(url, (route) => {
-    if (isHeld) return route.continue();
-    isHeld = true;
-    return asked.resolve(route);
-  });
-  return {
-    asked: asked.promise,
-    async release(answer: (route: Route) => Promise<void> = (route) => route.continue()): Promise<void> {
-      const route = await asked.promise;
-      await answer(route);
-      await (await route.request().response())?.finished();
-    },
-  };
-}
+const held = (url: string) => heldOn(page, url);
 
 const aClient = async (name: string) =>
   (await operatorAt(server.url)).clients.create.mutate({

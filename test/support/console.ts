@@ -76,3 +76,22 @@ export const refusing =
     const results = [(await response.json()) as object | readonly object[]].flat();
     await route.fulfill({ status: 207, json: results.map((each, at) => (names[at] === refused ? refusalOf(data) : each)) });
   };
+
+/** Holds the next request of a page to an address. @returns what lets it go on, to the server or to an answer of the test */
+export async function held(page: Page, url: string) {
+  const asked = Promise.withResolvers<Route>();
+  let isHeld = false;
+  await page.route(url, (route) => {
+    if (isHeld) return route.fallback();
+    isHeld = true;
+    return asked.resolve(route);
+  });
+  return {
+    asked: asked.promise,
+    async release(answer: (route: Route) => Promise<void> = (route) => route.continue()): Promise<void> {
+      const route = await asked.promise;
+      await answer(route);
+      await (await route.request().response())?.finished();
+    },
+  };
+}

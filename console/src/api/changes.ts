@@ -37,29 +37,54 @@ export class ChangedSince extends Error {}
 interface Edit {
   readonly from: unknown;
   readonly to: unknown;
+  /** What it has now was saved; the record has not been read since, or could not be. */
+  readonly isSaved?: true;
 }
+
+type Edits = Readonly<Record<string, Edit>>;
+
+/** Whether a field follows its record: also one that was turned over and back, and a saved one whose record was read again. */
+const isFollowing = ({ from, to, isSaved }: Edit, now: unknown): boolean => to === from || (isSaved === true && now !== from);
+
+/** The edits after fields were saved. A field that was changed since it was sent, were it to what it had before, is still to be saved. Pure. */
+const afterSaving = (edits: Edits, sent: object): Edits =>
+  Object.fromEntries(
+    Object.entries(edits).map(([name, { from, to }]) => {
+      const value: unknown = sent[name as keyof typeof sent];
+      return [name, to === value ? ({ from, to, isSaved: true } as const) : { from: value, to }];
+    }),
+  );
 
 /**
  * The fields of a form over a record. Those that the user has not changed follow the record when it is read again; the others keep what was
  * typed.
  */
 export function useEdits<Fields extends object>(record: Fields) {
-  const [edits, setEdits] = useState<Readonly<Record<string, Edit>>>({});
-  const withEdits = (side: keyof Edit): Fields => ({
+  const [edits, setEdits] = useState<Edits>({});
+  const nowOf = (name: string): unknown => record[name as keyof Fields];
+  const withEdits = (side: "from" | "to"): Fields => ({
     ...record,
-    ...Object.fromEntries(Object.entries(edits).map(([name, edit]) => [name, edit[side]])),
+    ...Object.fromEntries(
+      Object.entries(edits).map(([name, edit]) => [
+        name,
+        isFollowing(edit, nowOf(name)) ? nowOf(name) : edit.isSaved ? edit.to : edit[side],
+      ]),
+    ),
   });
+  const begun = withEdits("from");
+  const isOver = ([name, edit]: [string, Edit]): boolean => isFollowing(edit, nowOf(name)) && edit.from !== nowOf(name);
+  if (Object.entries(edits).some(isOver)) setEdits((before) => Object.fromEntries(Object.entries(before).filter((each) => !isOver(each))));
   return {
     fields: withEdits("to"),
     /** What each field had when the user began to change it. */
-    begun: withEdits("from"),
+    begun,
     edit: (some: Partial<Fields>): void =>
       setEdits((before) => {
-        const changed = Object.entries(some).map(([name, to]) => [name, { from: record[name as keyof Fields], ...before[name], to }]);
-        // A switch that was turned over and back follows the record again.
-        return Object.fromEntries(
-          Object.entries<Edit>({ ...before, ...Object.fromEntries(changed) }).filter(([, { from, to }]) => to !== from),
-        );
+        const fromOf = (name: string): unknown => {
+          const earlier = before[name];
+          return earlier === undefined || earlier.isSaved || isFollowing(earlier, nowOf(name)) ? begun[name as keyof Fields] : earlier.from;
+        };
+        return { ...before, ...Object.fromEntries(Object.entries(some).map(([name, to]) => [name, { from: fromOf(name), to }])) };
       }),
     /**
      * Before fields are sent: what others have made of the same ones is shown first, and may be replaced then.
@@ -68,17 +93,14 @@ export function useEdits<Fields extends object>(record: Fields) {
     assertUnchanged(sent: Fields, now: Partial<Fields>): void {
       const others = Object.entries(now).filter(([name, value]) => {
         const edit = edits[name];
-        return edit !== undefined && value !== edit.from && value !== sent[name as keyof Fields];
+        const isEdited = edit !== undefined && !edit.isSaved && !isFollowing(edit, nowOf(name));
+        return isEdited && value !== edit.from && value !== sent[name as keyof Fields];
       });
       if (others.length === 0) return;
       setEdits((before) => ({ ...before, ...Object.fromEntries(others.map(([name, from]) => [name, { to: before[name]?.to, from }])) }));
       throw new ChangedSince(T.failure.changedSince(others.map(([, value]) => shownValue(value)).join(", ")));
     },
-    /** Lets fields that were saved follow the record again, unless they have been changed since they were sent. */
-    settle: (sent: Fields): void =>
-      setEdits((before) => {
-        const later = Object.entries(before).filter(([name, { to }]) => to !== sent[name as keyof Fields]);
-        return Object.fromEntries(later.map(([name, { to }]) => [name, { from: sent[name as keyof Fields], to }]));
-      }),
+    /** Lets fields that were saved follow the record again once it is read again, unless they have been changed since they were sent. */
+    settle: (sent: Fields): void => setEdits((before) => afterSaving(before, sent)),
   };
 }

@@ -66,10 +66,15 @@ const queryCache = new QueryCache({
 /** A change that failed may have been made, and its answer lost; or somebody else has changed the record before. */
 const mutationCache = new MutationCache({ onError: (error) => readAgain(error), onSuccess: forgetForm });
 
+let reading: Promise<void> = Promise.resolve();
+
 /** Reads again what the screen shows, after an act. @param error why it failed; without a session, reading would only ask for one again */
 export function readAgain(error?: unknown): void {
-  if (failureOf(error).status !== 401) void queryClient.invalidateQueries();
+  if (failureOf(error).status !== 401) reading = queryClient.invalidateQueries();
 }
+
+/** Resolves once the screen shows what was read after the last act, or why it cannot be read. */
+export const wasReadAgain = (): Promise<void> => reading;
 
 /** What was read again is on the screen when code that waited for it goes on: a task of its own would come later, and something could be typed before it. */
 notifyManager.setScheduler(queueMicrotask);

@@ -11,12 +11,19 @@ type Ask = (demand: Demand | undefined) => Promise<boolean>;
 let ask: Ask = async () => false;
 /** The sign-in under way, for which all calls wait that are refused until then. */
 let asking: Promise<boolean> | undefined;
+/** Sign-ins that were completed. */
+let count = 0;
 
 /** @param demand undefined: the session has ended, and any sign-in will do */
 export function askOnce(demand?: Demand): Promise<boolean> {
-  asking ??= ask(demand).finally(() => {
-    asking = undefined;
-  });
+  asking ??= ask(demand)
+    .then((hasSignedIn) => {
+      if (hasSignedIn) count += 1;
+      return hasSignedIn;
+    })
+    .finally(() => {
+      asking = undefined;
+    });
   return asking;
 }
 
@@ -31,21 +38,31 @@ const demandOf = (error: TRPCClientError<ManagementRouter>): Demand => {
   return { ...(acrValues !== undefined && { acr_values: acrValues }), max_age: String(maxAge ?? 0) };
 };
 
-/** Sends a call again once its user has signed in again. Screens need not know which calls demand it. */
+/**
+ * Sends a call again once its user has signed in again. Screens need not know which calls demand it. A sign-in since the call was sent, which
+ * another call has asked for, may be enough: only one that was sent after it asks for its own.
+ */
 export const stepUpLink: TRPCLink<ManagementRouter> =
   () =>
   ({ op, next }) =>
     observable((observer) => {
-      let subscription = next(op).subscribe({
-        next: (value) => observer.next(value),
-        complete: () => observer.complete(),
-        error(error) {
-          if (!(error instanceof TRPCClientError) || failureOf(error).code !== REFUSED) return observer.error(error);
-          void askOnce(demandOf(error)).then((hasSignedIn) => {
-            if (hasSignedIn) subscription = next(op).subscribe(observer);
-            else observer.error(error);
-          });
-        },
-      });
+      let hasAsked = false;
+      const send = () => {
+        const before = count;
+        return next(op).subscribe({
+          next: (value) => observer.next(value),
+          complete: () => observer.complete(),
+          error(error) {
+            if (hasAsked || !(error instanceof TRPCClientError) || failureOf(error).code !== REFUSED) return observer.error(error);
+            const isOfOther = asking !== undefined || count > before;
+            hasAsked = !isOfOther;
+            void (count > before ? Promise.resolve(true) : askOnce(demandOf(error))).then((hasSignedIn) => {
+              if (hasSignedIn) subscription = send();
+              else observer.error(error);
+            });
+          },
+        });
+      };
+      let subscription = send();
       return () => subscription.unsubscribe();
     });

@@ -1,7 +1,8 @@
 import { Button, type ButtonProps } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type ReactNode, useState } from "react";
-import { readAgain } from "../api/client.ts";
+import { readAgain, wasReadAgain } from "../api/client.ts";
+import { type Consequence, useConfirm } from "./confirm.tsx";
 import { FailureNote } from "./failure.tsx";
 
 export const showFailure = (error: unknown): void =>
@@ -22,17 +23,22 @@ export async function act(work: Promise<unknown>, done: string): Promise<boolean
 }
 
 interface ActButtonProps extends ButtonProps {
+  /** What the user is asked first. */
+  readonly question?: Consequence | undefined;
   readonly run: () => Promise<unknown>;
   readonly children: ReactNode;
   readonly "aria-label"?: string;
 }
 
-/** A button for an act that no question precedes: a second click, as of a double click, does not repeat it. */
-export function ActButton({ run, ...button }: ActButtonProps) {
+/** A button for an act, which is busy until the screen shows what the act has changed: it is not repeated by a second click, nor where answers are slow. */
+export function ActButton({ question, run, ...button }: ActButtonProps) {
+  const confirm = useConfirm();
   const [isBusy, setBusy] = useState(false);
   const click = async (): Promise<void> => {
+    if (question !== undefined && !(await confirm(question))) return;
     setBusy(true);
     await run();
+    await wasReadAgain();
     setBusy(false);
   };
   return <Button {...button} loading={isBusy} onClick={() => void click()} />;

@@ -48,7 +48,8 @@ export function Proofs() {
         <Button variant="default" onClick={() => settle(asked, false)}>
           {T.common.cancel}
         </Button>
-        <Button data-autofocus onClick={() => asked && signIn(asked)}>
+        {/* The second click of a double click would open a second window. */}
+        <Button data-autofocus onClick={({ detail }) => asked && detail < 2 && signIn(asked)}>
           {T.proof.act}
         </Button>
       </Group>

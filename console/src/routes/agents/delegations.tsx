@@ -1,10 +1,9 @@
-import { Alert, Button, Group, Stack, Table, Text } from "@mantine/core";
+import { Alert, Group, Stack, Table, Text } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type CSSProperties, useState } from "react";
 import { api, type ManagementInputs, trpc } from "../../api/client.ts";
-import { act } from "../../components/act.tsx";
-import { useConfirm } from "../../components/confirm.tsx";
+import { ActButton, act } from "../../components/act.tsx";
 import { Pending } from "../../components/failure.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
 import { T } from "../../texts/texts.ts";
@@ -74,40 +73,40 @@ function Row({ node, depth, isChosen }: { readonly node: TreeNode; readonly dept
 }
 
 function NodeActs({ node, branch }: { readonly node: TreeNode; readonly branch: NonNullable<TreeNode["branch"]> }) {
-  const confirm = useConfirm();
   const name = nameOf(node);
   const { own, below, clientId = "" } = node;
   const handed = below.live - own.live;
-  const cut = async (): Promise<void> => {
-    const consequences = [
-      texts.cutEnds(own.live + own.paused, name, node.users),
-      ...(handed > 0 ? [texts.cutBelow(handed)] : []),
-      texts.cutForGood,
-    ];
-    if (!(await confirm({ title: texts.cutOf(name), consequences, act: texts.cut }))) return;
-    await act(api.operator.delegations.cut.mutate({ kind: "branch", ...branch, chain: [...branch.chain] }), texts.wasCut(name));
-  };
-  const pause = async (): Promise<void> => {
-    const consequences = [texts.pauseMeans(name), texts.pauseBelow(below.live), texts.pauseUndone];
-    if (await confirm({ title: texts.pauseOf(name), consequences, act: texts.pause }))
-      await act(api.operator.agents.pause.mutate({ clientId }), texts.wasPaused(name));
-  };
+  const cutting = [
+    texts.cutEnds(own.live + own.paused, name, node.users),
+    ...(handed > 0 ? [texts.cutBelow(handed)] : []),
+    texts.cutForGood,
+  ];
+  const pausing = [texts.pauseMeans(name), texts.pauseBelow(below.live), texts.pauseUndone];
+  const cut = () => api.operator.delegations.cut.mutate({ kind: "branch", ...branch, chain: [...branch.chain] });
   return (
     <Group gap="xs" wrap="nowrap">
-      <Button size="xs" variant="default" disabled={below.live === 0} onClick={() => void pause()} aria-label={texts.pauseOf(name)}>
+      <ActButton
+        size="xs"
+        variant="default"
+        disabled={below.live === 0}
+        question={{ title: texts.pauseOf(name), consequences: pausing, act: texts.pause }}
+        run={() => act(api.operator.agents.pause.mutate({ clientId }), texts.wasPaused(name))}
+        aria-label={texts.pauseOf(name)}
+      >
         {texts.pause}
-      </Button>
-      <Button
+      </ActButton>
+      <ActButton
         size="xs"
         variant="outline"
         color="red"
         c="var(--mantine-color-text)"
         disabled={below.live + below.paused === 0}
-        onClick={() => void cut()}
+        question={{ title: texts.cutOf(name), consequences: cutting, act: texts.cut }}
+        run={() => act(cut(), texts.wasCut(name))}
         aria-label={texts.cutOf(name)}
       >
         {texts.cut}
-      </Button>
+      </ActButton>
     </Group>
   );
 }

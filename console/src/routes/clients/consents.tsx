@@ -1,11 +1,10 @@
-import { Button, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { useViewer } from "../../api/viewer.ts";
-import { act } from "../../components/act.tsx";
-import { type Consequence, useConfirm } from "../../components/confirm.tsx";
+import { ActButton, act } from "../../components/act.tsx";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { FailureNote } from "../../components/failure.tsx";
 import { shownAgo, shownMoment, shownNumber, T } from "../../texts/texts.ts";
@@ -28,22 +27,13 @@ function Counts({ id }: { readonly id: string }) {
 
 /** For operators. */
 export function AllConsents({ clientId, name }: { readonly clientId: string; readonly name: string }) {
-  const confirm = useConfirm();
   const pages = usePages(trpc.operator.consents.ofClient.queryKey({ clientId }), (cursor, signal) =>
     api.operator.consents.ofClient.query({ clientId, ...cursor }, { signal }),
   );
-  const revoke = async ({ id, userId, email }: Row): Promise<void> => {
-    const about: Consequence = {
-      title: T.users.removeAccessOf(name),
-      consequences: [texts.revokeMeans(email), T.users.cannotBeUndone],
-      act: T.users.removeAccess,
-    };
-    if (await confirm(about)) await act(api.operator.consents.revoke.mutate({ userId, id }), T.users.accessRemoved);
-  };
   return (
     <DataTable
       caption={texts.tab}
-      columns={columnsOf((row) => void revoke(row))}
+      columns={columnsOf(name)}
       pages={pages}
       rowsOf={({ consents }) => consents}
       keyOf={({ id }) => id}
@@ -52,7 +42,8 @@ export function AllConsents({ clientId, name }: { readonly clientId: string; rea
   );
 }
 
-const columnsOf = (revoke: (row: Row) => void): readonly Column<Row>[] => [
+/** @param name of the client */
+const columnsOf = (name: string): readonly Column<Row>[] => [
   {
     id: "user",
     header: texts.user,
@@ -80,10 +71,20 @@ const columnsOf = (revoke: (row: Row) => void): readonly Column<Row>[] => [
     id: "act",
     header: T.keys.acts,
     tight: true,
-    cell: (row) => (
-      <Button size="xs" variant="default" onClick={() => revoke(row)} aria-label={`${T.users.removeAccess}: ${row.email}`}>
+    cell: ({ id, userId, email }) => (
+      <ActButton
+        size="xs"
+        variant="default"
+        question={{
+          title: T.users.removeAccessOf(name),
+          consequences: [texts.revokeMeans(email), T.users.cannotBeUndone],
+          act: T.users.removeAccess,
+        }}
+        run={() => act(api.operator.consents.revoke.mutate({ userId, id }), T.users.accessRemoved)}
+        aria-label={`${T.users.removeAccess}: ${email}`}
+      >
         {T.users.removeAccess}
-      </Button>
+      </ActButton>
     ),
   },
 ];

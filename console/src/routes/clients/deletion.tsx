@@ -36,7 +36,7 @@ interface DeletionProps {
   /** Those that the list shows. */
   readonly clients: readonly Chosen[];
   readonly chosen: ReadonlySet<string>;
-  readonly onChoose: (ids: ReadonlySet<string>) => void;
+  readonly onChoose: (choose: (before: ReadonlySet<string>) => ReadonlySet<string>) => void;
   /** Milliseconds since the epoch: one that was used or registered since stays. */
   readonly unusedSince: number;
 }
@@ -59,7 +59,7 @@ export function Deletion({ clients, chosen, onChoose, unusedSince }: DeletionPro
         deleted += answer.deleted.length;
         refused.push(...answer.refused.map(({ message }) => message));
       }
-      onChoose(new Set());
+      onChoose((before) => new Set([...before].filter((id) => !ids.includes(id)))); // others may have been chosen since
     } catch (error) {
       showFailure(error);
     }
@@ -79,7 +79,7 @@ export function Deletion({ clients, chosen, onChoose, unusedSince }: DeletionPro
           label={texts.all}
           checked={ids.length === candidates.length}
           indeterminate={ids.length > 0 && ids.length < candidates.length}
-          onChange={({ currentTarget }) => onChoose(new Set(currentTarget.checked ? candidates : []))}
+          onChange={({ currentTarget }) => onChoose(() => new Set(currentTarget.checked ? candidates : []))}
         />
         <Text role="status">{texts.chosen(shownNumber(ids.length))}</Text>
         <Button color="red" variant="outline" disabled={ids.length === 0} loading={isWorking} onClick={() => void remove()}>

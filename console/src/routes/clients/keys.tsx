@@ -17,12 +17,12 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
   const confirm = useConfirm();
   const [name, setName] = useState("");
   const keys = useQuery(trpc.apiKeys.list.queryOptions({ clientId }));
-  const onSuccess = () => void queryClient.invalidateQueries({ queryKey: trpc.apiKeys.pathKey() }); // the key is shown at once
+  const readKeys = () => queryClient.invalidateQueries({ queryKey: trpc.apiKeys.pathKey() });
   const creation = useMutation({
     mutationFn: (sent: string) => api.apiKeys.create.mutate({ clientId, key: { name: sent } }),
     onSuccess: (_, sent) => {
       setName((typed) => (typed === sent ? "" : typed));
-      onSuccess();
+      void readKeys(); // the key is shown at once
     },
     meta: { secretOf: ({ name, key }: ManagementOutputs["apiKeys"]["create"]) => ({ label: `${texts.key}: ${name}`, text: key }) },
   });
@@ -30,7 +30,7 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
     mutationFn: (keyId: string) => api.apiKeys.revoke.mutate({ clientId, keyId }),
     onSuccess: ({ id }) => {
       if (id === creation.data?.id) creation.reset();
-      onSuccess();
+      return readKeys();
     },
   });
   const revoke = async (keyId: string, ofKey: string) => {
@@ -64,7 +64,13 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
               <Table.Td>{lastUsedAt === null ? T.common.never : shownAgo(lastUsedAt)}</Table.Td>
               <Table.Td>
                 {revokedAt === null ? (
-                  <Button size="compact-sm" variant="default" aria-label={texts.revokeOf(ofKey)} onClick={() => void revoke(id, ofKey)}>
+                  <Button
+                    size="compact-sm"
+                    variant="default"
+                    loading={revocation.isPending && revocation.variables === id}
+                    aria-label={texts.revokeOf(ofKey)}
+                    onClick={() => void revoke(id, ofKey)}
+                  >
                     {texts.revoke}
                   </Button>
                 ) : (

@@ -64,8 +64,8 @@ function Members({ client, can }: ClientPart) {
     },
     onSuccess: async (_, sent) => {
       notifications.show({ message: texts.saved });
-      await invalidate();
       settle(sent);
+      await invalidate();
     },
   });
   return (
@@ -183,12 +183,12 @@ function Dangers({ client, can }: ClientPart) {
       {error && <FailureNote error={error} />}
       <Group>
         {can.regenerateSecret && (
-          <Button variant="default" onClick={() => void rotate()}>
+          <Button variant="default" loading={rotation.isPending} onClick={() => void rotate()}>
             {texts.rotate}
           </Button>
         )}
         {can.delete && (
-          <Button color="red" variant="outline" onClick={() => void remove()}>
+          <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
             {texts.remove}
           </Button>
         )}

@@ -57,14 +57,24 @@ function KeyTable({ keys }: { readonly keys: readonly SigningKey[] }) {
       {withdrawal.error && <FailureNote error={withdrawal.error} />}
       <PlainTable caption={texts.title} headers={HEADERS}>
         {keys.map((key) => (
-          <KeyRow key={key.kid} {...key} withdraw={() => void withdraw(key.kid)} />
+          <KeyRow
+            key={key.kid}
+            {...key}
+            withdraw={() => void withdraw(key.kid)}
+            isBusy={withdrawal.isPending && withdrawal.variables === key.kid}
+          />
         ))}
       </PlainTable>
     </>
   );
 }
 
-const KeyRow = ({ kid, jwk, state, publishedAt, inUseAt, withdraw }: SigningKey & { readonly withdraw: () => void }) => (
+interface KeyRowProps extends SigningKey {
+  readonly withdraw: () => void;
+  readonly isBusy: boolean;
+}
+
+const KeyRow = ({ kid, jwk, state, publishedAt, inUseAt, withdraw, isBusy }: KeyRowProps) => (
   <Table.Tr>
     <Table.Td className="foreign">
       <Code>{kid}</Code>
@@ -81,7 +91,7 @@ const KeyRow = ({ kid, jwk, state, publishedAt, inUseAt, withdraw }: SigningKey 
     <Table.Td className="low">{inUseAt === null ? T.common.never : shownAgo(inUseAt)}</Table.Td>
     <Table.Td>
       {state === "published" && (
-        <Button size="compact-sm" variant="outline" color="red" onClick={withdraw} aria-label={texts.withdrawOne(kid)}>
+        <Button size="compact-sm" variant="outline" color="red" loading={isBusy} onClick={withdraw} aria-label={texts.withdrawOne(kid)}>
           {texts.withdraw}
         </Button>
       )}

@@ -28,6 +28,14 @@ const changeOf = (fields: Readonly<Record<Member, string>>, logo: string | null 
   ...(logo !== undefined && { logo }),
 });
 
+/** What is to be made of the logo. */
+interface Logo {
+  /** What it was when that began. */
+  readonly from: string | null;
+  /** Null removes it; undefined while a file is read. */
+  readonly to: string | null | undefined;
+}
+
 const base64Of = (file: File): Promise<string> =>
   new Promise((resolve, reject) => {
     const reader = new FileReader();
@@ -39,7 +47,7 @@ const base64Of = (file: File): Promise<string> =>
 /** What a realm shows its users, beside the pages that it makes. */
 export function BrandingForm({ realm: { id, branding, inherited } }: { readonly realm: RealmRecord }) {
   const { fields, edit, assertUnchanged, settle: settleFields } = useEdits(fieldsOf(branding));
-  const [logo, setLogo] = useState<{ readonly from: string | null; readonly to: string | null }>();
+  const [logo, setLogo] = useState<Logo>();
   const [isUnreadable, setUnreadable] = useState(false);
   const [file, setFile] = useState<File | null>(null);
   /** What was chosen last: a larger file is read for longer than a later one. */
@@ -57,29 +65,30 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
       );
     },
     onSuccess: async (_, sent) => {
-      await refreshRealms();
       settleFields(sent.fields);
+      await refreshRealms();
       // Another logo may have been chosen while this one was sent, and replaces it.
       setLogo((since) =>
-        since === sent.logo ? undefined : since && { ...since, from: sent.logo === undefined ? since.from : sent.logo.to },
+        since === sent.logo ? undefined : since && { ...since, from: sent.logo?.to === undefined ? since.from : sent.logo.to },
       );
     },
   });
-  const settle = (next: string | null | undefined, from: File | null): void => {
+  const settle = (to: Logo["to"], from: File | null): void => {
     chosen.current = from;
     setFile(from);
     setUnreadable(false);
-    setLogo(next === undefined ? undefined : { from: logo === undefined ? branding.logoData : logo.from, to: next });
+    setLogo((before) => ({ from: before === undefined ? branding.logoData : before.from, to }));
   };
   const choose = async (next: File | null): Promise<void> => {
     settle(undefined, next);
-    if (next === null) return;
-    const read = await base64Of(next).catch(() => undefined);
+    const to = next === null ? undefined : await base64Of(next).catch(() => undefined);
     if (chosen.current !== next) return;
-    setUnreadable(read === undefined);
-    if (read !== undefined) setLogo({ from: branding.logoData, to: read });
+    setUnreadable(next !== null && to === undefined);
+    setLogo((since) => (to === undefined ? undefined : since && { ...since, to }));
   };
-  const hasLogo = logo === undefined ? branding.logo !== null : logo.to !== null;
+  /** Without it, nothing is saved. */
+  const isReading = logo !== undefined && logo.to === undefined;
+  const hasLogo = logo?.to === undefined ? branding.logo !== null : logo.to !== null;
   return (
     <Group align="start" gap="xl">
       <Form onSubmit={() => saving.mutate({ fields, logo })}>
@@ -112,7 +121,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
           </Text>
           {saving.error && <FailureNote error={saving.error} />}
           <Group>
-            <Button type="submit" loading={saving.isPending}>
+            <Button type="submit" loading={saving.isPending || isReading}>
               {texts.saveBranding}
             </Button>
           </Group>

@@ -67,7 +67,10 @@ function Registration({ realm: { id, dynamicRegistrationScopes: current } }: { r
       const changes = changesTo({ dynamicRegistrationScopes: now }, { dynamicRegistrationScopes: own });
       await sendChanges(changes, () => api.operator.realms.update.mutate({ id, dynamicRegistrationScopes: own }));
     },
-    onSuccess: (_, sent) => refreshRealms().then(() => settle(sent)),
+    onSuccess: (_, sent) => {
+      settle(sent);
+      return refreshRealms();
+    },
   });
   return (
     <Form onSubmit={() => saving.mutate(fields)}>

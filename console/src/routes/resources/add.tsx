@@ -62,10 +62,8 @@ function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
         scopes: listOf(fields.scopes).map((scope) => ({ name: scope, title: {}, detail: {} })),
       }),
     onMutate: moveOn,
-    onSuccess: async (_, _sent, move) => {
-      await queryClient.invalidateQueries();
-      await move({ to: "/resources/view", search: { uri: resource } });
-    },
+    // Not after the metadata was read again, for which a slow resource can be waited for.
+    onSuccess: (_, _sent, move) => move({ to: "/resources/view", search: { uri: resource } }).then(() => queryClient.invalidateQueries()),
   });
   return (
     <Form onSubmit={() => creation.mutate()}>

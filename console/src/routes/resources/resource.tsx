@@ -84,8 +84,8 @@ function Kinds({ resource }: { readonly resource: Resource }) {
     },
     onSuccess: async (_, sent) => {
       notifications.show({ message: T.clients.settings.saved });
-      await queryClient.invalidateQueries();
       settle(sent);
+      await queryClient.invalidateQueries();
     },
   });
   const removal = useMutation({
@@ -118,7 +118,7 @@ function Kinds({ resource }: { readonly resource: Resource }) {
         <Button onClick={() => saving.mutate(fields)} loading={saving.isPending}>
           {T.clients.settings.save}
         </Button>
-        <Button color="red" variant="outline" onClick={() => void remove()}>
+        <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
           {texts.remove}
         </Button>
       </Group>

@@ -1,10 +1,10 @@
-import { Button, Table, Text } from "@mantine/core";
+import { Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { api, trpc } from "../../api/client.ts";
 import { ActButton, act } from "../../components/act.tsx";
 import { ClientLink } from "../../components/client-link.tsx";
-import { useConfirm } from "../../components/confirm.tsx";
+import type { Consequence } from "../../components/confirm.tsx";
 import { Section } from "../../components/section.tsx";
 import { LANGUAGE } from "../../environment.ts";
 import { shownAgo, T } from "../../texts/texts.ts";
@@ -19,8 +19,7 @@ interface Line {
   /** Default: the name. */
   readonly shown?: ReactNode;
   readonly detail: string;
-  /** Without a question, a second click must not repeat it. */
-  readonly act?: { readonly label: string; readonly run: () => Promise<unknown>; readonly asks: boolean };
+  readonly act?: { readonly label: string; readonly run: () => Promise<unknown>; readonly question?: Consequence };
 }
 
 const { users: texts } = T;
@@ -41,13 +40,8 @@ const Lines = ({ caption, lines }: { readonly caption: string; readonly lines: r
               </Text>
             </Table.Td>
             <Table.Td ta="end">
-              {one?.asks === true && (
-                <Button size="xs" variant="default" onClick={() => void one.run()} aria-label={`${one.label}: ${name}`}>
-                  {one.label}
-                </Button>
-              )}
-              {one?.asks === false && (
-                <ActButton size="xs" variant="default" run={one.run} aria-label={`${one.label}: ${name}`}>
+              {one !== undefined && (
+                <ActButton size="xs" variant="default" question={one.question} run={one.run} aria-label={`${one.label}: ${name}`}>
                   {one.label}
                 </ActButton>
               )}
@@ -65,7 +59,7 @@ export function Sessions({ userId }: OfUser) {
     key: id,
     name: [browser, system].filter((part) => part !== null && part !== "").join(", ") || texts.unknownDevice,
     detail: [address, texts.signedIn(ago(signedInAt)), texts.lastSeen(ago(lastSeenAt))].filter((part) => part !== null).join(" · "),
-    act: { label: texts.signOut, run: () => act(api.operator.sessions.end.mutate({ userId, id }), texts.sessionEnded), asks: false },
+    act: { label: texts.signOut, run: () => act(api.operator.sessions.end.mutate({ userId, id }), texts.sessionEnded) },
   }));
   return (
     <Section title={texts.sessions} of={found} empty={found.data?.sessions.length === 0 ? texts.noSessions : undefined}>
@@ -76,14 +70,10 @@ export function Sessions({ userId }: OfUser) {
 
 export function Factors({ userId }: OfUser) {
   const found = useQuery(trpc.operator.factors.list.queryOptions({ userId }));
-  const confirm = useConfirm();
   const removing = (name: string, work: () => Promise<unknown>) => ({
     label: texts.remove,
-    asks: true,
-    run: async () => {
-      const about = { title: texts.removeFactor(name), consequences: [texts.removeFactorMeans, texts.cannotBeUndone], act: texts.remove };
-      if (await confirm(about)) await act(work(), texts.factorRemoved);
-    },
+    question: { title: texts.removeFactor(name), consequences: [texts.removeFactorMeans, texts.cannotBeUndone], act: texts.remove },
+    run: () => act(work(), texts.factorRemoved),
   });
   const app = found.data?.authenticatorApp;
   const lines: Line[] = [
@@ -111,17 +101,16 @@ export function Factors({ userId }: OfUser) {
 
 export function Consents({ userId }: OfUser) {
   const found = useQuery(trpc.operator.consents.list.queryOptions({ userId }));
-  const confirm = useConfirm();
-  const revoke = async (id: string, name: string): Promise<void> => {
-    const about = { title: texts.removeAccessOf(name), consequences: [texts.removeAccessMeans], act: texts.removeAccess };
-    if (await confirm(about)) await act(api.operator.consents.revoke.mutate({ userId, id }), texts.accessRemoved);
-  };
   const lines = (found.data?.consents ?? []).map(({ id, clientId, clientName, scopes, resources, lastUsedAt }) => ({
     key: id,
     name: clientName,
     shown: <ClientLink clientId={clientId}>{clientName}</ClientLink>,
     detail: [...scopes, ...resources, texts.lastUsed(ago(lastUsedAt))].join(" · "),
-    act: { label: texts.removeAccess, run: () => revoke(id, clientName), asks: true },
+    act: {
+      label: texts.removeAccess,
+      question: { title: texts.removeAccessOf(clientName), consequences: [texts.removeAccessMeans], act: texts.removeAccess },
+      run: () => act(api.operator.consents.revoke.mutate({ userId, id }), texts.accessRemoved),
+    },
   }));
   return (
     <Section title={texts.consents} of={found} empty={found.data?.consents.length === 0 ? texts.noConsents : undefined}>

@@ -1,8 +1,9 @@
-import { Button, Group, NativeSelect, Stack } from "@mantine/core";
+import { Group, NativeSelect, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
+import { useState } from "react";
 import { ChangedSince } from "../../api/changes.ts";
-import { api, type ManagementOutputs, trpc } from "../../api/client.ts";
+import { api, type ManagementOutputs, trpc, wasReadAgain } from "../../api/client.ts";
 import { ActButton, act } from "../../components/act.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
@@ -61,58 +62,20 @@ export function UserPage() {
   );
 }
 
+type Role = User["role"];
+
 function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
   const viewer = useQuery(trpc.viewer.user.queryOptions({ id }));
-  const confirm = useConfirm();
   const moveOn = useMoveOn();
   const can = viewer.data?.can;
   const ofInviter = role === "operator" ? [texts.invitationsEnd] : [];
-  const disable = async (): Promise<void> => {
-    const about = { title: texts.disableOf(email), consequences: [texts.disableEnds, ...ofInviter, texts.canBeUndone], act: texts.disable };
-    if (await confirm(about)) await act(api.operator.users.disable.mutate({ id }), texts.wasDisabled(email));
-  };
-  const signOut = async (): Promise<void> => {
-    const about = { title: texts.signOutOf(email), consequences: [texts.signOutEnds], act: texts.signOut };
-    if (await confirm(about)) await act(api.operator.sessions.end.mutate({ userId: id }), texts.signedOut(email));
-  };
   const remove = async (): Promise<void> => {
-    const typed = { label: texts.typeEmail, text: email };
-    if (
-      !(await confirm({
-        title: texts.deleteOf(email),
-        consequences: [texts.deleteEnds, ...ofInviter, texts.cannotBeUndone],
-        act: texts.delete,
-        typed,
-      }))
-    )
-      return;
     const move = moveOn();
     if (await act(api.operator.users.delete.mutate({ id, language: LANGUAGE }), texts.deleted(email))) await move({ to: "/users" });
   };
-  const setRole = async (text: string): Promise<void> => {
-    const next = oneOf(ROLES, text);
-    if (next === undefined || next === role) return;
-    const about = {
-      title: texts.roleOf(email, texts.roles[next]),
-      consequences: [texts.roleMeans[next], ...ofInviter],
-      act: texts.setRole,
-    };
-    if (await confirm(about)) await act(change(next), texts.roleSet(email, texts.roles[next]));
-  };
-  const change = async (next: typeof role): Promise<void> => {
-    const { role: now } = await api.operator.users.get.query({ id }); // others may have changed it since the screen was read
-    if (now !== role && now !== next) throw new ChangedSince(T.failure.changedSince(texts.roles[now]));
-    await api.operator.users.setRole.mutate({ id, role: next });
-  };
   return (
     <Group align="end">
-      <NativeSelect
-        label={texts.role}
-        value={role}
-        disabled={!can?.setRole}
-        onChange={({ currentTarget }) => void setRole(currentTarget.value)}
-        data={ROLES.map((value) => ({ value, label: texts.roles[value] }))}
-      />
+      <RoleSelect id={id} email={email} role={role} ofInviter={ofInviter} isOffered={can?.setRole === true} />
       <ActButton
         variant="default"
         disabled={!enabled}
@@ -120,13 +83,26 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
       >
         {texts.sendReset}
       </ActButton>
-      <Button variant="default" onClick={() => void signOut()}>
+      <ActButton
+        variant="default"
+        question={{ title: texts.signOutOf(email), consequences: [texts.signOutEnds], act: texts.signOut }}
+        run={() => act(api.operator.sessions.end.mutate({ userId: id }), texts.signedOut(email))}
+      >
         {texts.signOut}
-      </Button>
+      </ActButton>
       {enabled ? (
-        <Button variant="default" disabled={!can?.disable} onClick={() => void disable()}>
+        <ActButton
+          variant="default"
+          disabled={!can?.disable}
+          question={{
+            title: texts.disableOf(email),
+            consequences: [texts.disableEnds, ...ofInviter, texts.canBeUndone],
+            act: texts.disable,
+          }}
+          run={() => act(api.operator.users.disable.mutate({ id }), texts.wasDisabled(email))}
+        >
           {texts.disable}
-        </Button>
+        </ActButton>
       ) : (
         <ActButton
           variant="default"
@@ -136,10 +112,58 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
           {texts.enable}
         </ActButton>
       )}
-      <Button color="red" variant="outline" c="var(--mantine-color-text)" disabled={!can?.delete} onClick={() => void remove()}>
+      <ActButton
+        color="red"
+        variant="outline"
+        c="var(--mantine-color-text)"
+        disabled={!can?.delete}
+        question={{
+          title: texts.deleteOf(email),
+          consequences: [texts.deleteEnds, ...ofInviter, texts.cannotBeUndone],
+          act: texts.delete,
+          typed: { label: texts.typeEmail, text: email },
+        }}
+        run={remove}
+      >
         {texts.delete}
-      </Button>
+      </ActButton>
       {can === undefined && viewer.error && <FailureNote error={viewer.error} retry={() => void viewer.refetch()} />}
     </Group>
+  );
+}
+
+interface RoleSelectProps extends Pick<User, "id" | "email" | "role"> {
+  /** What else ends for an operator. */
+  readonly ofInviter: readonly string[];
+  readonly isOffered: boolean;
+}
+
+function RoleSelect({ id, email, role, ofInviter, isOffered }: RoleSelectProps) {
+  const confirm = useConfirm();
+  /** What is being set. */
+  const [next, setNext] = useState<Role>();
+  const change = async (to: Role): Promise<void> => {
+    const { role: now } = await api.operator.users.get.query({ id }); // others may have changed it since the screen was read
+    if (now !== role && now !== to) throw new ChangedSince(T.failure.changedSince(texts.roles[now]));
+    await api.operator.users.setRole.mutate({ id, role: to });
+  };
+  const setRole = async (text: string): Promise<void> => {
+    const to = oneOf(ROLES, text);
+    if (to === undefined || to === role) return;
+    const about = { title: texts.roleOf(email, texts.roles[to]), consequences: [texts.roleMeans[to], ...ofInviter], act: texts.setRole };
+    if (!(await confirm(about))) return;
+    setNext(to);
+    await act(change(to), texts.roleSet(email, texts.roles[to]));
+    await wasReadAgain();
+    setNext(undefined);
+  };
+  return (
+    <NativeSelect
+      label={texts.role}
+      value={next ?? role}
+      disabled={!isOffered || next !== undefined}
+      onChange={({ currentTarget }) => void setRole(currentTarget.value)}
+      data={ROLES.map((value) => ({ value, label: texts.roles[value] }))}
+    />
   );
 }
