@@ -42,7 +42,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
     triedAt = momentOf(clocks);
     try {
       keys = await load(keys);
-      fetchedAt = momentOf(clocks);
+      fetchedAt = triedAt; // the machine may have slept since
       failure = keys.size > 0 || mayBeEmpty ? undefined : new Error("the key set has no key that can be used");
     } catch (cause) {
       failure = cause ?? new Error("the keys could not be fetched");

@@ -9,7 +9,7 @@ import { createApp } from "../front/http/app.ts";
 import { loadBodyReader } from "../front/http/body.ts";
 import { clientAddress } from "../front/http/caller.ts";
 import { pathsOf } from "../front/http/routes.ts";
-import { listen } from "../front/http/server.ts";
+import { endingWithReader, listen } from "../front/http/server.ts";
 import { type FrontTelemetry, type Lifecycle, requestIds } from "../front/http/steps.ts";
 import { pageErrorPrinter } from "../front/pages/errors.ts";
 import { siteOf } from "../front/pages/views/layout.ts";
@@ -84,7 +84,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const app = createApp({
     issuer,
     routes,
-    listeners: new Map([...CONNECT_PATHS].map((path) => [path, introspection])),
+    listeners: new Map([...CONNECT_PATHS].map((path) => [path, endingWithReader(introspection)])),
     lifecycle: alive,
     addressOf,
     bodies,

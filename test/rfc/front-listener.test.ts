@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { apiErrorPrinter, sendJson } from "../../src/front/http/answers.ts";
 import { createApp } from "../../src/front/http/app.ts";
 import type { Route } from "../../src/front/http/routes.ts";
-import { type FrontListener, type ListenerTimes, listen } from "../../src/front/http/server.ts";
+import { endingWithReader, type FrontListener, type ListenerTimes, listen } from "../../src/front/http/server.ts";
 import type { Lifecycle } from "../../src/front/http/steps.ts";
 import { ISSUER, rawRequest } from "../support/front.ts";
 import { rawBytes } from "../support/raw.ts";
@@ -56,7 +56,8 @@ async function start(host: string, times: Partial<ListenerTimes> = {}): Promise<
     },
   ];
   const telemetry = { observe: () => {}, fault: () => {}, refused: () => {} };
-  const app = createApp({ issuer: ISSUER, routes, telemetry, lifecycle: life, requestId: () => "r", addressOf: () => "" });
+  const listeners = new Map([["/waiting", endingWithReader((_, response) => setTimeout(() => response.end("waited"), 300))]]);
+  const app = createApp({ issuer: ISSUER, routes, listeners, telemetry, lifecycle: life, requestId: () => "r", addressOf: () => "" });
   const front = await listen({ handler: app, host, port: 0, lifecycle: life, times });
   listener = front;
   return { port: front.addresses[0]?.port ?? 0, life, front };
@@ -155,6 +156,15 @@ describe("the listener", () => {
     expect(slow).toContain('{"slow":true}');
     const unfinished = Buffer.from("POST /quick HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx");
     expect(await rawBytes(`http://127.0.0.1:${port}`, unfinished, true)).not.toContain(" 200 ");
+  });
+
+  test("a handler that ends with its reader answers no reader who has ended their side, even before it began", async () => {
+    const { port } = await start("127.0.0.1");
+    const request = (path: string, more = "") => Buffer.from(`GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`);
+    expect(await rawBytes(`http://127.0.0.1:${port}`, request("/waiting", "Connection: close\r\n"))).toContain("waited");
+    expect(await rawBytes(`http://127.0.0.1:${port}`, request("/waiting"), true)).toBe("");
+    const both = await rawBytes(`http://127.0.0.1:${port}`, Buffer.concat([request("/slow"), request("/waiting")]), true);
+    expect([both.includes('{"slow":true}'), both.includes("waited")]).toEqual([true, false]);
   });
 
   test("accepts 99 headers and returns 431 to 102", async () => {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { Refusal } from "../../src/errors.ts";
 import { liveAudit } from "../../src/management/live.ts";
@@ -63,11 +64,15 @@ test("is an event stream that proxies neither store nor change", async () => {
   expect((await nextEvent(eventsOf(answer), "connected")).data).toContain("reconnectAfterInactivityMs");
 });
 
-test("ends when its reader ends their side of the connection", async () => {
+test.for(["at once", "after its first event"])("ends when its reader ends their side of the connection %s", async (when) => {
+  const { bearers } = api.ports;
+  Object.assign(api.ports, { bearers: { judge: (token: string) => setTimeout(100).then(() => bearers.judge(token)) } });
+  onTestFinished(() => void Object.assign(api.ports, { bearers }));
   const head = `GET /trpc/live.audit?input=%7B%7D HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${operator}\r\n\r\n`;
-  const socket = connect(Number(new URL(api.url).port), "127.0.0.1", () => socket.write(head));
+  const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
   onTestFinished(() => void socket.destroy());
-  socket.once("data", () => socket.end());
+  if (when === "at once") socket.end(head);
+  else socket.once("data", () => socket.end()).write(head);
   await once(socket, "close", { signal: AbortSignal.timeout(8_000) }); // less than the pause between two signs of life
 });
 

@@ -9,6 +9,7 @@ import { assertNoCredentialInQuery } from "../../protocol/form.ts";
 import { apiErrorPrinter, noStore, sendJson, tokenChallenge, usesDpop } from "../http/answers.ts";
 import { jsonBody, parseJson } from "../http/body.ts";
 import { type ErrorPrinter, type FrontContext, type HotContext, queryText, type Route } from "../http/routes.ts";
+import { endWithReader } from "../http/server.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 const ENDPOINT = "/trpc";
@@ -76,14 +77,7 @@ async function answerCall(ctx: FrontContext, options: ManagementRoutesOptions): 
   }
   ctx.set("Cache-Control", "no-store, no-transform");
   ctx.body = answer.body && Readable.fromWeb(answer.body as ReadableStream);
-  endWithReader(ctx);
-}
-
-/** A browser that leaves ends its side of the connection. All other responses are still sent then; a stream would go on until its next write. */
-function endWithReader({ req, res }: FrontContext): void {
-  const leave = (): void => void res.destroy();
-  req.socket.once("end", leave);
-  res.once("close", () => req.socket.off("end", leave));
+  endWithReader(ctx.req, ctx.res);
 }
 
 /** The calls of a batch are in the path, separated by commas. */

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setTimeout as pause, setImmediate } from "node:timers/promises";
 import { closeUnused, MAX_CONNECTIONS, openSockets } from "../../open-sockets.ts";
@@ -20,6 +20,25 @@ const BACKLOG = 4096;
 
 /** A client may end its side after its last request, which may have an effect: Node would drop its response. Its types lack the member. */
 const ANSWERS_HALF_CLOSED = { httpAllowHalfOpen: true };
+
+/**
+ * Ends a response when its reader ends their side of the connection, or has ended it: one that costs much for a reader who has left, and is worth
+ * nothing to one who comes later.
+ */
+export function endWithReader({ socket }: IncomingMessage, response: ServerResponse): void {
+  const leave = (): void => void response.destroy();
+  if (socket.readableEnded) leave();
+  socket.once("end", leave);
+  response.once("close", () => socket.off("end", leave));
+}
+
+/** A handler all of whose responses end with their reader. */
+export const endingWithReader =
+  (handler: RequestListener): RequestListener =>
+  (request, response) => {
+    endWithReader(request, response);
+    handler(request, response);
+  };
 
 /** Requests of a connection that wait for the response to an earlier one. Few clients send any; one read of a socket can bring 1,600. */
 const SENT_AHEAD = 16;

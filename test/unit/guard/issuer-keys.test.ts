@@ -161,6 +161,16 @@ describe("renewal of keys", () => {
     expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
   });
 
+  test("a set that was fetched while the machine slept is as old as the question", async () => {
+    await keys.find("first");
+    slept += 302;
+    const asked = keys.find("first"); // the answer is made before the machine sleeps, and arrives after it
+    slept += 302;
+    expect(await asked).toBe(first);
+    published = new Map([["second", second]]);
+    expect(await refusalOf(() => keys.find("first"))).toEqual(["invalid_token", "key_unknown"]);
+  });
+
   test("requests wait once for an issuer that does not answer, then its keys are renewed beside them", async () => {
     let answer: (error?: Error) => void = () => undefined;
     const slow = issuerKeys(
