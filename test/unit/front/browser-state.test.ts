@@ -70,6 +70,18 @@ describe("cookies", () => {
     expect(set).toHaveLength(given);
   });
 
+  const nameless = "__Host-countersign-visitor-".padEnd(43, "x"); // of the form of a secret
+  test.for([
+    ["the browser's secret", `__Host-countersign-visitor=${secret}`, secret, true],
+    ["one that it keeps by its mark", `__Host-countersign-visitor=${other}; __Host-countersign-visitor-mark=${secret}`, secret, true],
+    ["another browser's", `__Host-countersign-visitor=${other}`, secret, false],
+    ["a marked one without the prefix", `countersign-visitor-mark=${secret}`, secret, false],
+    ["a marked one after a no-break space", `\u00a0__Host-countersign-visitor-mark=${secret}`, secret, false],
+    ["a cookie without a name", nameless, nameless, false],
+  ] as const)("whether a form counts by %s", ([, cookie, key, counts]) => {
+    expect(cookies.isToken(contextWith({ cookie }).ctx, csrfToken(key, "login"), "login")).toBe(counts);
+  });
+
   test("the cookie of a pending action is deleted only where it is present", () => {
     const [absent, present] = [contextWith({}), contextWith({ cookie: "__Host-countersign-pending=email=a" })];
     cookies.endPendingAction(absent.ctx);
