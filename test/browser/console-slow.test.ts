@@ -82,6 +82,26 @@ test("the role that is being set is shown, and no other can be chosen until it i
   expect(await role.inputValue()).toBe("developer");
 });
 
+test("what was done is said once the screen shows it: what is asked next is about the record as it is now", async () => {
+  const { email, id } = await aUser();
+  await operator.users.setRole.mutate({ id, role: "developer" });
+  await openScreen(page, `/users/${id}`);
+  const setting = await held("**/trpc/*users.setRole*");
+  await page.getByLabel("Role").selectOption({ label: "Operator" });
+  await page.getByRole("dialog").getByRole("button").last().click();
+  await setting.asked;
+  const reading = await held("**/trpc/*users.get*");
+  await setting.release();
+  await reading.asked;
+  const done = page.getByText(`${email} is now operator.`);
+  expect(await done.count()).toBe(0);
+  await reading.release();
+  await done.waitFor();
+  await button("Disable").click();
+  await page.getByRole("dialog").getByText("Invitations that they sent and that are not accepted yet stop working.").waitFor();
+  await page.keyboard.press("Escape");
+});
+
 test("a branding is not saved without a logo that is still being read, and one that is read after that takes its place", async () => {
   const id = (await operator.realms.list.query({ search: "Partners" })).realms[0]?.id ?? "";
   await openScreen(page, `/realms/${id}`);

@@ -8,12 +8,12 @@ import { FailureNote } from "./failure.tsx";
 export const showFailure = (error: unknown): void =>
   void notifications.show({ message: <FailureNote error={error} />, color: "red", autoClose: false });
 
-/** Does something at the server, says how it went, and reads again what the screen shows. @returns whether it was done */
+/** Does something at the server, reads again what the screen shows, and says how it went once that is seen. @returns whether it was done */
 export async function act(work: Promise<unknown>, done: string): Promise<boolean> {
   try {
     await work;
-    notifications.show({ message: done });
     readAgain(); // an act is done before that
+    void wasReadAgain().then(() => notifications.show({ message: done }));
     return true;
   } catch (error) {
     showFailure(error);
