@@ -1,6 +1,6 @@
 import type { Locator, Page, Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
-import { operatorAt } from "../support/admin.ts";
+import { adminAs, operatorAt } from "../support/admin.ts";
 import { held as heldOn, openScreen, REFUSED, startConsole } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 import { PROVISIONED } from "../support/server.ts";
@@ -100,6 +100,26 @@ test("what was done is said once the screen shows it: what is asked next is abou
   await button("Disable").click();
   await page.getByRole("dialog").getByText("Invitations that they sent and that are not accepted yet stop working.").waitFor();
   await page.keyboard.press("Escape");
+});
+
+test("what is made while a list is read for the first time is in the list, though that answer is from before", async () => {
+  const { id: ownerId } = await adminAs(server.url);
+  const { id } = await operator.clients.create.mutate({
+    name: "With keys",
+    ownerId,
+    environment: "development",
+    redirectUris: ["https://keys.example.test/"],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "none",
+  });
+  const listing = await held("**/trpc/*apiKeys.list*");
+  await openScreen(page, `/clients/${id}?tab=keys`);
+  const before = await (await listing.asked).fetch();
+  await page.getByLabel("Name of the key").fill("first");
+  await button("Create a key").click();
+  await page.getByRole("region", { name: "API key" }).waitFor();
+  await listing.release((route) => route.fulfill({ response: before }));
+  await page.getByRole("row", { name: "first" }).waitFor();
 });
 
 test("a branding is not saved without a logo that is still being read, and one that is read after that takes its place", async () => {

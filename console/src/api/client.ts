@@ -1,6 +1,6 @@
 import type { ManagementInputs, ManagementOutputs, ManagementRouter } from "@countersign/admin";
 import { notifications } from "@mantine/notifications";
-import { MutationCache, notifyManager, QueryCache, QueryClient } from "@tanstack/react-query";
+import { MutationCache, notifyManager, QueryCache, QueryClient, type QueryFilters } from "@tanstack/react-query";
 import { createTRPCClient, httpBatchLink } from "@trpc/client";
 import { createTRPCOptionsProxy } from "@trpc/tanstack-react-query";
 import { accessToken, forgetForm, forgetToken } from "../auth/session.ts";
@@ -66,11 +66,20 @@ const queryCache = new QueryCache({
 /** A change that failed may have been made, and its answer lost; or somebody else has changed the record before. */
 const mutationCache = new MutationCache({ onError: (error) => readAgain(error), onSuccess: forgetForm });
 
+/**
+ * Reads again what the screen shows. What was being read for the first time may be from before a change, and the library would be
+ * content with that answer, so it is asked for once more.
+ */
+export function refresh(filters: Pick<QueryFilters, "queryKey"> = {}): Promise<void> {
+  void queryClient.cancelQueries({ ...filters, predicate: ({ state }) => state.data === undefined });
+  return queryClient.invalidateQueries(filters);
+}
+
 let reading: Promise<void> = Promise.resolve();
 
 /** Reads again what the screen shows, after an act. @param error why it failed; without a session, reading would only ask for one again */
 export function readAgain(error?: unknown): void {
-  if (failureOf(error).status !== 401) reading = queryClient.invalidateQueries();
+  if (failureOf(error).status !== 401) reading = refresh();
 }
 
 /** Resolves once the screen shows what was read after the last act, or why it cannot be read. */

@@ -3,7 +3,7 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, type ManagementInputs, queryClient, trpc } from "../../api/client.ts";
+import { api, type ManagementInputs, refresh, trpc } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
@@ -46,7 +46,7 @@ export function CreateClient() {
   });
   const creation = useMutation({
     mutationFn: () => register(draft, isOperator),
-    onSuccess: () => void queryClient.invalidateQueries(), // the secret is shown at once
+    onSuccess: () => void refresh(), // the secret is shown at once
     meta: { secretOf: ({ name, clientSecret }: CreatedClient) => ({ label: `${texts.secret}: ${name}`, text: clientSecret }) },
   });
   if (creation.data !== undefined) return <Created {...creation.data} />;

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Group, Paper, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useState } from "react";
-import { api, queryClient } from "../../api/client.ts";
+import { api, refresh } from "../../api/client.ts";
 import { showFailure } from "../../components/act.tsx";
 import { useConfirm } from "../../components/confirm.tsx";
 import type { Column } from "../../components/data-table.tsx";
@@ -69,7 +69,7 @@ export function Deletion({ clients, chosen, onChoose, unusedSince }: DeletionPro
     ].join(" ");
     notifications.show({ message, autoClose: deleted < ids.length ? false : 5000 });
     setWorking(false);
-    void queryClient.invalidateQueries();
+    void refresh();
   };
   if (candidates.length === 0) return null;
   return (

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Table, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { api, type ManagementOutputs, refresh, trpc } from "../../api/client.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { CopyBlock } from "../../components/copy.tsx";
 import { FailureNote } from "../../components/failure.tsx";
@@ -17,7 +17,7 @@ export function ClientKeys({ client: { id: clientId } }: ClientPart) {
   const confirm = useConfirm();
   const [name, setName] = useState("");
   const keys = useQuery(trpc.apiKeys.list.queryOptions({ clientId }));
-  const readKeys = () => queryClient.invalidateQueries({ queryKey: trpc.apiKeys.pathKey() });
+  const readKeys = () => refresh({ queryKey: trpc.apiKeys.pathKey() });
   const creation = useMutation({
     mutationFn: (sent: string) => api.apiKeys.create.mutate({ clientId, key: { name: sent } }),
     onSuccess: (_, sent) => {

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, queryClient } from "../../api/client.ts";
+import { api, refresh } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote } from "../../components/failure.tsx";
@@ -21,8 +21,6 @@ const { settings: texts, create } = T.clients;
 
 /** The procedures for clients that the viewer may call: they have the same inputs. */
 const proceduresFor = (isOperator: boolean) => (isOperator ? api.operator.clients : api.clients);
-
-const invalidate = () => queryClient.invalidateQueries();
 
 export function ClientSettings(part: ClientPart) {
   return (
@@ -65,7 +63,7 @@ function Members({ client, can }: ClientPart) {
     onSuccess: async (_, sent) => {
       notifications.show({ message: texts.saved });
       settle(sent);
-      await invalidate();
+      await refresh();
     },
   });
   return (
@@ -163,7 +161,7 @@ function Dangers({ client, can }: ClientPart) {
   const removal = useMutation({
     mutationFn: () => procedures.delete.mutate({ id: client.id }),
     onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/clients" }).then(invalidate),
+    onSuccess: (_, _sent, move) => move({ to: "/clients" }).then(() => refresh()),
   });
   const rotate = async () => {
     if (await confirm({ title: texts.rotate, of: client.name, consequences: texts.rotateConsequences, act: texts.rotate }))

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, List, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
-import { api, queryClient } from "../../api/client.ts";
+import { api, refresh } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { answerInPopup, type FlowClient, openPopup, redeem, type TokenAnswer } from "../../auth/code-flow.ts";
 import { CopyBlock } from "../../components/copy.tsx";
@@ -33,7 +33,7 @@ function Permit({ client: { id } }: ClientPart) {
       const { redirectUris, updatedAt } = await procedures.get.query({ id }); // others may have changed them since the screen was read
       return procedures.update.mutate({ id, patch: { redirectUris: [...redirectUris, REDIRECT] }, updatedAt });
     },
-    onSuccess: () => queryClient.invalidateQueries(),
+    onSuccess: () => refresh(),
   });
   return (
     <Stack maw="44rem" align="flex-start">

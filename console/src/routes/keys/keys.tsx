@@ -1,6 +1,6 @@
 import { Alert, Badge, Button, Code, List, Stack, Table, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { api, type ManagementOutputs, refresh, trpc } from "../../api/client.ts";
 import { now } from "../../api/clock.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, PendingScreen } from "../../components/failure.tsx";
@@ -45,7 +45,7 @@ function KeyTable({ keys }: { readonly keys: readonly SigningKey[] }) {
   const confirm = useConfirm();
   const withdrawal = useMutation({
     mutationFn: (kid: string) => api.operator.signingKeys.withdraw.mutate({ kid }),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: trpc.operator.signingKeys.pathKey() }),
+    onSuccess: () => refresh({ queryKey: trpc.operator.signingKeys.pathKey() }),
   });
   const withdraw = async (kid: string) => {
     const typed = { label: texts.typeKid, text: kid };

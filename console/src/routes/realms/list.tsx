@@ -2,7 +2,7 @@ import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
+import { api, type ManagementOutputs, refresh, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { type Column, DataTable } from "../../components/data-table.tsx";
 import { FailureNote } from "../../components/failure.tsx";
@@ -73,7 +73,7 @@ function NewRealm() {
     mutationFn: (sent: string) => api.operator.realms.create.mutate({ name: sent }),
     onSuccess: (_, sent) => {
       setName((typed) => (typed === sent ? "" : typed));
-      return queryClient.invalidateQueries({ queryKey: trpc.operator.realms.pathKey() });
+      return refresh({ queryKey: trpc.operator.realms.pathKey() });
     },
   });
   return (
