@@ -32,3 +32,33 @@ export function bodyBudget(most = BODY_BYTES, uncounted = UNCOUNTED) {
     };
   };
 }
+
+/** Bytes that the smallest piece of a body takes where it is kept as it came: a sender can make one of every byte. */
+export const PIECE_BYTES = 256;
+
+/** Bytes of the first room for pieces. */
+const LEAST_ROOM = 1024;
+
+/** Puts the pieces of a body together as they come, in room that doubles: each of them alone would keep `PIECE_BYTES`. */
+export function gathering() {
+  let room: Buffer = Buffer.alloc(0);
+  let length = 0;
+  return {
+    add(piece: Buffer): void {
+      const before = length;
+      length += piece.length;
+      if (before === 0) {
+        room = piece; // nearly every body comes in one
+        return;
+      }
+      if (length > room.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(LEAST_ROOM, length, 2 * room.length));
+        room.copy(larger, 0, 0, before);
+        room = larger;
+      }
+      piece.copy(room, before);
+    },
+    length: (): number => length,
+    bytes: (): Buffer => room.subarray(0, length),
+  };
+}

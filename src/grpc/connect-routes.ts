@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Code as ConnectCode, ContextKey, HandlerContext } from "@connectrpc/connect";
-import { type BodyBudget, UNCOUNTED } from "../body-budget.ts";
+import { type BodyBudget, gathering, UNCOUNTED } from "../body-budget.ts";
 import { CATALOGUE, isRefusal, Refusal } from "../errors.ts";
 import { ErrorDetailSchema } from "../gen/countersign/errors/v1/errors_pb.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
@@ -76,6 +76,9 @@ const isLong = (request: IncomingMessage): boolean =>
   pathOf(request)?.endsWith(`/${introspectBatch.name}`) === true &&
   !(Number(request.headers["content-length"]) <= REQUEST_BYTES.introspect);
 
+/** Bytes of a body that are passed on together, unless it ends. */
+const BLOCK = 4096;
+
 /**
  * Counts what the library reads of a body, if it may be longer than `UNCOUNTED`; one of a declared length above `limit` is not read at all.
  * @param full is thrown where there is no room
@@ -87,10 +90,15 @@ function countBody(request: IncomingMessage, response: ServerResponse, limit: nu
   async function* counted(): AsyncGenerator<Buffer> {
     const share = bodies();
     try {
+      let block = gathering(); // the library keeps each piece that it gets until the last
       for await (const chunk of request.iterator({ destroyOnReturn: false })) {
         if (!share.take(chunk.length)) throw full();
-        yield chunk;
+        block.add(chunk);
+        if (block.length() < BLOCK) continue;
+        yield block.bytes();
+        block = gathering();
       }
+      yield block.bytes();
     } finally {
       share.giveBack();
       if (!request.complete && !response.headersSent) response.setHeader("connection", "close"); // the rest stays unread

@@ -1,6 +1,6 @@
 import { constants, type Http2Stream } from "node:http2";
 import { ServerInterceptingCall, type ServerInterceptor, status } from "@grpc/grpc-js";
-import { type BodyBudget, bodyBudget } from "../body-budget.ts";
+import { type BodyBudget, bodyBudget, PIECE_BYTES } from "../body-budget.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { methodPath } from "./definition.ts";
 
@@ -118,7 +118,8 @@ export function intake(
       call.sendStatus({ code, details });
       stream.close(unread ? constants.NGHTTP2_CANCEL : constants.NGHTTP2_NO_ERROR);
     };
-    const count = ({ length }: Pick<Buffer, "length">) => takeRoom(share, length, giveUp, arriving);
+    const take = (bytes: number) => takeRoom(share, bytes, giveUp, arriving);
+    const count = ({ length }: Buffer) => take(Math.max(length, PIECE_BYTES)); // the library keeps pieces as they came
     const giveUp = () => {
       stream.off("data", count);
       arrived();
@@ -137,7 +138,7 @@ export function intake(
         timer = setTimeout(refuse, arrival, status.DEADLINE_EXCEEDED, "the request did not arrive in time");
         arriving.add(giveUp);
         stream.on("data", count).once("close", arrived);
-        count({ length: STREAM_BYTES });
+        take(STREAM_BYTES);
         if (stream.closed) return;
         next({
           onReceiveMessage: (message, pass) => turns.received(() => pass(message)),

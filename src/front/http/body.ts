@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Middleware } from "koa";
-import { UNCOUNTED } from "../../body-budget.ts";
+import { gathering, UNCOUNTED } from "../../body-budget.ts";
 import { Refusal, type RefusalCode } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
 import { assertNoCredentialInQuery, type Form, parseClientCredential, parseForm } from "../../protocol/form.ts";
@@ -147,17 +147,15 @@ function refuseBody(error: Error): never {
 /** The whole body; stops reading as soon as it is longer than `limit`. */
 function readBytes(req: IncomingMessage, limit: number): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const body = gathering();
   req.on("data", (chunk: Buffer) => {
-    length += chunk.length;
-    if (length > limit) {
-      req.pause();
-      req.removeAllListeners("data");
-      reject(tooLarge());
-    } else chunks.push(chunk);
+    body.add(chunk);
+    if (body.length() <= limit) return;
+    req.pause();
+    req.removeAllListeners("data");
+    reject(tooLarge());
   });
-  req.on("end", () => resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)));
+  req.on("end", () => resolve(body.bytes()));
   req.on("error", (cause) => reject(interrupted(cause))); // also where the connection ends early
   return promise;
 }

@@ -104,6 +104,19 @@ test("requests that have been arriving for longest make room for others, which a
   expect((await statusOf({}, whole, itsPort)).status).toBe(status.OK);
 });
 
+test("requests that arrive in pieces of one byte take the room that their pieces keep", async () => {
+  const itsPort = await aPatientServer((patient) => patient.register("/echo.Echo/Echo", echo, bytes, bytes, "unary"));
+  const session = connect(`http://127.0.0.1:${itsPort}`);
+  onTestFinished(() => session.destroy());
+  const stream = session.request({ ":method": "POST", ":path": "/echo.Echo/Echo", "content-type": "application/grpc" });
+  const answered = new Promise((resolve) => stream.on("response", (headers) => resolve(headers["grpc-status"])));
+  stream.on("error", () => undefined).resume();
+  stream.write(Buffer.from([0, 0, 0, 4, 0])); // of 1024 bytes
+  for (let piece = 0; piece < 1023 && stream.writable; piece += 1) await new Promise((resolve) => stream.write("a", resolve));
+  if (stream.writable) stream.end("a");
+  expect(await answered).toBe(String(status.UNAVAILABLE));
+});
+
 test("messages of a caller that does not read its answers wait, and are answered once it does", async () => {
   let [received, answered, mostUnanswered] = [0, 0, 0];
   // As @grpc/reflection answers: without waiting for its caller.
