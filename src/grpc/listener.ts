@@ -6,7 +6,7 @@ import { BODY_BYTES, bodyBudget } from "../body-budget.ts";
 import type { RevocationEvents } from "../core/revocation.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
-import { closeUnused, MAX_CONNECTIONS, openSockets } from "../open-sockets.ts";
+import { BACKLOG, closeUnused, MAX_CONNECTIONS, openSockets } from "../open-sockets.ts";
 import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
@@ -115,8 +115,7 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
-  const listening = [...(Reflect.get(server, "http2Servers") as ReadonlyMap<Http2Server, unknown>).keys()];
-  for (const one of listening) one.prependListener("stream", (_, headers) => shortenDeadline(headers)).maxConnections = maxConnections;
+  const listening = listeningServers(server, maxConnections);
   // grpc-js knows its sessions alone, and a connection has none before its TLS handshake.
   const sockets = openSockets(listening);
   return {
@@ -143,6 +142,17 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
       clearTimeout(cut);
     },
   };
+}
+
+/** Sets what the library has no options for. @returns the servers that listen */
+function listeningServers(server: Server, maxConnections: number): readonly Http2Server[] {
+  const listening = [...(Reflect.get(server, "http2Servers") as ReadonlyMap<Http2Server, unknown>).keys()];
+  for (const one of listening) {
+    one.prependListener("stream", (_, headers) => shortenDeadline(headers)).maxConnections = maxConnections;
+    // 511 connections would wait at most. A socket that listens already only gets the longer queue (listen(2)).
+    (Reflect.get(one, "_handle") as { listen(backlog: number): number }).listen(BACKLOG);
+  }
+  return listening;
 }
 
 /** PEM texts; `clientCa` is the authority of the certificates by which fronts may authenticate. */

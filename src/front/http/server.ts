@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setTimeout as pause, setImmediate } from "node:timers/promises";
-import { closeUnused, MAX_CONNECTIONS, openSockets } from "../../open-sockets.ts";
+import { BACKLOG, closeUnused, MAX_CONNECTIONS, openSockets } from "../../open-sockets.ts";
 import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
@@ -14,9 +14,6 @@ const TIMES = {
   /** Without traffic on a connection with a request in flight; longer than a request's deadline, so that its response is still sent. */
   idle: 15_500,
 };
-
-/** Connections that wait in the kernel while the event loop is in a turn. A full queue costs a client a second, until it sends again. */
-const BACKLOG = 4096;
 
 /** A client may end its side after its last request, which may have an effect: Node would drop its response. Its types lack the member. */
 const ANSWERS_HALF_CLOSED = { httpAllowHalfOpen: true };

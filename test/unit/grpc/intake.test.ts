@@ -1,4 +1,5 @@
 import { type ClientHttp2Session, connect, constants } from "node:http2";
+import { connect as connectTcp, type Socket } from "node:net";
 import { Client, credentials, Server, ServerCredentials, type ServerDuplexStream, type ServerWritableStream, status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { bodyBudget } from "../../../src/body-budget.ts";
@@ -304,6 +305,22 @@ test("no more connections are accepted than the listener may have", async () => 
     );
   };
   expect([await opened(), await opened()]).toEqual(["accepted", "closed"]);
+});
+
+test("a thousand connections that are opened at once wait for the listener, and none has to be tried again", async () => {
+  const core = localTokenCore(smallCore().implementation);
+  const listener = await startGrpcListener({ host: "127.0.0.1", port: 0, core, onFault: () => undefined });
+  onTestFinished(() => listener.close(0));
+  let connected = 0;
+  const open = (): Socket => {
+    const socket = connectTcp(listener.port, "127.0.0.1").on("error", () => undefined);
+    onTestFinished(() => void socket.destroy());
+    return socket.once("connect", () => (connected += 1));
+  };
+  for (let count = 0; count < 1000; count += 1) open(); // in one turn, in which none is accepted
+  await expect.poll(() => connected, { interval: 10 }).toBeGreaterThan(100);
+  await new Promise((resolve) => open().once("connect", resolve)); // the queue has room by now; one that found none waits for a second
+  expect(connected).toBe(1001);
 });
 
 test("a refused stream is closed although its caller does not end it", async () => {
