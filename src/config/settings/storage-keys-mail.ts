@@ -42,7 +42,7 @@ export const STORAGE_SETTINGS = {
   ),
   REDIS_URL: storage(
     redisUrl.optional(),
-    "Redis for rate limits, shared caches and wake-up messages. It never holds the only copy of anything that security depends on.",
+    "Redis for rate limits and shared caches. Servers with different JWT_ISSUER can share one. It never holds the only copy of anything that security depends on.",
     { unset: "in this process", file: true },
   ),
   DATA_DIR: storage(z.string().default("./data"), "Embedded database, development keys, outbox. Created when missing, mode 0700."),
