@@ -8,6 +8,7 @@ const CURRENT_SECONDS = 300; // afterwards requests wait for that, unless the is
 const USABLE_SECONDS = 86_400; // how long an issuer may be unreachable
 const RENEWAL_PAUSE_SECONDS = 60; // between attempts to refresh keys that are still usable
 const LOOK_PAUSE_SECONDS = 60; // between fetches for unknown key ids
+const LOOK_AGAIN_SECONDS = 1; // before one more: a cache may answer the first with an old set, which it only then replaces
 const RETRY_PAUSE_SECONDS = 5; // after a failure, for requests that need a fetch
 
 /** The signing keys of one issuer, fetched when first needed. */
@@ -31,7 +32,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   let keys: KeySet | undefined;
   let fetchedAt = LONG_AGO;
   let triedAt = LONG_AGO;
-  let lookedAt = LONG_AGO;
+  const looks = pairsOfLooks(clocks);
   let failedAt = LONG_AGO;
   let attempts = 0;
   let failure: unknown;
@@ -61,7 +62,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   }
 
   const rested = (pause: number) => secondsSince(clocks, triedAt) >= pause;
-  const mayLook = () => (failure === undefined ? secondsSince(clocks, lookedAt) >= LOOK_PAUSE_SECONDS : rested(RETRY_PAUSE_SECONDS));
+  const mayLook = () => (failure === undefined ? looks.mayBegin() : rested(RETRY_PAUSE_SECONDS));
 
   /**
    * Looks for a key that is not in the set. Only looks count for the pause between looks: no other fetch uses them up.
@@ -70,7 +71,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   async function look(since: number): Promise<void> {
     if (attempts === since) await flight;
     if (attempts === since && mayLook()) {
-      lookedAt = momentOf(clocks);
+      looks.begin();
       await refresh(true);
     } else await flight;
   }
@@ -99,6 +100,20 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
       if (found !== undefined) return found;
       // A key may have come with the rotation that we could not see: no answer is better than a wrong one.
       throw failure === undefined ? new GuardRefusal("invalid_token", "key_unknown") : unavailable();
+    },
+  };
+}
+
+/** When keys that are not in the set may be looked for: of two looks the second follows soon, and the next pair after a pause. */
+function pairsOfLooks(clocks: Clocks) {
+  let lastAt = LONG_AGO;
+  let wasSecond = true;
+  const pause = () => secondsSince(clocks, lastAt);
+  return {
+    mayBegin: () => pause() >= (wasSecond ? LOOK_PAUSE_SECONDS : LOOK_AGAIN_SECONDS),
+    begin() {
+      wasSecond = pause() < LOOK_PAUSE_SECONDS;
+      lastAt = momentOf(clocks);
     },
   };
 }

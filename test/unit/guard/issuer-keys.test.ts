@@ -42,16 +42,29 @@ test("keys are fetched when first needed, and concurrent callers share one fetch
 });
 
 describe("an unknown kid", () => {
-  test("is looked up again at most once a minute", async () => {
+  test("is looked up again at once, once more a second later, and then once a minute", async () => {
     await keys.find("first");
     for (const kid of ["x1", "x2", "x3"]) expect(await refusalOf(() => keys.find(kid))).toEqual(["invalid_token", "key_unknown"]);
     expect(fetches).toBe(2);
+    seconds += 1;
+    for (const kid of ["x1", "x2", "x3"]) await refusalOf(() => keys.find(kid));
+    expect(fetches).toBe(3);
     seconds += 59;
     await refusalOf(() => keys.find("x4"));
-    expect(fetches).toBe(2);
+    expect(fetches).toBe(3);
     seconds += 1;
     await Promise.all(Array.from({ length: 20 }, (_, n) => refusalOf(() => keys.find(`y${n}`))));
-    expect(fetches).toBe(3);
+    expect(fetches).toBe(4);
+  });
+
+  test("is found within a second where a cache answers with its old set, and replaces that only then", async () => {
+    await keys.find("first");
+    seconds += 30;
+    const unseen = new Map([["second", second]]);
+    expect(await refusalOf(() => keys.find("second"))).toEqual(["invalid_token", "key_unknown"]);
+    published = unseen;
+    seconds += 1;
+    expect(await keys.find("second")).toBe(second);
   });
 
   test("is found at once when the issuer has rotated right after the first fetch, or after a renewal", async () => {
