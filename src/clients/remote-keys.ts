@@ -52,19 +52,30 @@ export function remoteCache<Value extends object | string, Rest extends readonly
     }
   });
 
-  const refreshedAt = new LRUCache<string, number>({ max: size });
+  const refreshed = new LRUCache<string, { readonly at: number; readonly again: boolean }>({ max: size });
+  /** Whether a value may be fetched again, and whether for the second time. */
+  const turnOf = (key: string): { readonly again: boolean } | undefined => {
+    const last = refreshed.get(key);
+    const age = last === undefined ? COOL_DOWN : clock() - last.at;
+    if (age >= COOL_DOWN) return { again: false };
+    return last?.again === false && age >= AGAIN ? { again: true } : undefined;
+  };
   return {
     /** @param maxAge of a value, in seconds; an older one is never used */
     async current(key: string, maxAge: (value: Value) => number, ...rest: Rest): Promise<Value> {
       const entry = loaded.get(key);
       return entry !== undefined && clock() < entry.at + maxAge(entry.value) ? entry.value : reload(key, ...rest);
     },
-    /** Fetches although a value is there, at most once a minute. Other fetches do not count: what changes just after one is found too. */
+    /**
+     * Fetches although a value is there, at most once a minute, and once more two seconds later: a cache of the third party may answer with an old
+     * value, which it only then replaces. Other fetches do not count: what changes just after one is found too.
+     */
     async refreshed(key: string, ...rest: Rest): Promise<Value> {
       const entry = loaded.get(key);
-      if (entry !== undefined && clock() < (refreshedAt.get(key) ?? Number.NEGATIVE_INFINITY) + COOL_DOWN) return entry.value;
+      const turn = turnOf(key);
+      if (entry !== undefined && turn === undefined) return entry.value;
       const value = await reload(key, ...rest);
-      refreshedAt.set(key, clock());
+      refreshed.set(key, { at: clock(), again: turn?.again ?? true });
       return value;
     },
   };
@@ -77,6 +88,8 @@ const ISSUERS = 100;
 export const MAX_AGE = () => 600;
 /** Seconds between two fetches that unknown keys cause. */
 const COOL_DOWN = 60;
+/** Seconds of a clock of whole ones, thus more than one, after which another fetch follows the first. */
+const AGAIN = 2;
 
 /** Keys of a loader that runs at most once in ten minutes for each source, or once a minute for unknown keys. */
 export function cachedKeys(load: (source: string) => Promise<readonly PublishedKey[]>, size: number, clock: Clock): RemoteKeys {

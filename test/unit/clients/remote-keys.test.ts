@@ -44,16 +44,30 @@ test("keys are cached for ten minutes", async () => {
   expect([await at(), fetches()]).toEqual([["two"], 2]);
 });
 
-test("an unknown key id causes another fetch at once, but only one a minute", async () => {
+test("an unknown key id causes another fetch at once, one more two seconds later, and then one a minute", async () => {
   const { at, renewed, clock } = aService();
   await at();
   publish("one", "two");
   expect([await renewed(), fetches()]).toEqual([["one", "two"], 2]);
   publish("three");
-  clock.pass(59);
+  clock.pass(1);
   expect([await renewed(), fetches()]).toEqual([["one", "two"], 2]);
   clock.pass(1);
   expect([await renewed(), fetches()]).toEqual([["three"], 3]);
+  publish("four");
+  clock.pass(59);
+  expect([await renewed(), fetches()]).toEqual([["three"], 3]);
+  clock.pass(1);
+  expect([await renewed(), fetches()]).toEqual([["four"], 4]);
+});
+
+test("a new key is found within two seconds where a cache answers with its old set, and replaces that only then", async () => {
+  const { at, renewed, clock } = aService();
+  await at();
+  expect(await renewed()).toEqual(["one"]);
+  publish("two");
+  clock.pass(2);
+  expect(await renewed()).toEqual(["two"]);
 });
 
 test("expired keys that cannot be fetched are not used, and a failed host is not asked again for 5 s, in which its failure keeps its reason", async () => {

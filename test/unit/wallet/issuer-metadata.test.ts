@@ -33,25 +33,31 @@ test("SD-JWT VC §5: keys are read from the issuer's metadata, or from its jwks_
   expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
 });
 
-test("keys are cached for ten minutes, and fetched again once a minute for an unknown key", async () => {
+test("keys are cached for ten minutes, and fetched again for an unknown key: at once, two seconds later, and then once a minute", async () => {
   const { clock, known, fetches } = keys();
   await Promise.all([known.current(issuer.url), known.current(issuer.url)]);
   clock.pass(59);
   await known.current(issuer.url);
   expect(fetches()).toBe(1);
   await known.refreshed(issuer.url);
-  clock.pass(59);
+  clock.pass(1);
   await known.refreshed(issuer.url);
   expect(fetches()).toBe(2);
-  clock.pass(2);
+  clock.pass(1);
   await known.refreshed(issuer.url);
   expect(fetches()).toBe(3);
-  clock.pass(599);
-  await known.current(issuer.url);
+  clock.pass(59);
+  await known.refreshed(issuer.url);
   expect(fetches()).toBe(3);
   clock.pass(2);
+  await known.refreshed(issuer.url);
+  expect(fetches()).toBe(4);
+  clock.pass(599);
   await known.current(issuer.url);
   expect(fetches()).toBe(4);
+  clock.pass(2);
+  await known.current(issuer.url);
+  expect(fetches()).toBe(5);
 });
 
 test.for([
