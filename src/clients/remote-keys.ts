@@ -128,7 +128,8 @@ export function issuerKeys(fetch: GuardedFetch, keySets: RemoteKeys, clock: Cloc
   );
   return {
     current: async (issuer) => keySets.current(await keySetUri.current(issuer, MAX_AGE)),
-    refreshed: async (issuer) => keySets.refreshed(await keySetUri.current(issuer, MAX_AGE)),
+    // An issuer can publish its next key elsewhere. Where its metadata cannot be had, the key may still be at the known address.
+    refreshed: async (issuer) => keySets.refreshed(await keySetUri.refreshed(issuer).catch(() => keySetUri.current(issuer, MAX_AGE))),
   };
 }
 

@@ -40,6 +40,26 @@ describe("docs/protocol.md#workloads: keys", () => {
     ]);
   });
 
+  test("are looked for where the issuer publishes them now, and at the known address while its document cannot be had", async () => {
+    const document = "https://ci.example/.well-known/openid-configuration";
+    const documents: Record<string, unknown> = {
+      [document]: { issuer: "https://ci.example/", jwks_uri: "https://ci.example/keys" },
+      "https://ci.example/keys": { keys: [KEY] },
+    };
+    const { clock, keysOf } = world(documents);
+    const { keys, source } = keysOf(oidc);
+    await keys.current(source);
+    const next = { ...KEY, kid: "next" };
+    documents[document] = { issuer: "https://ci.example/", jwks_uri: "https://keys.example/ci" };
+    documents["https://keys.example/ci"] = { keys: [next] };
+    expect(await keys.refreshed(source)).toEqual([next]);
+    expect(await keys.current(source)).toEqual([next]);
+    clock.pass(60);
+    documents[document] = undefined;
+    documents["https://keys.example/ci"] = { keys: [KEY, next] };
+    expect(await keys.refreshed(source)).toEqual([KEY, next]);
+  });
+
   test("of a bundle that a metadata document names are fetched apart from those of operators", async () => {
     const { asked, keysOf } = world({ [spiffe.bundleEndpoint]: { keys: [] } });
     for (const origin of [spiffe, { ...spiffe, ofDocument: true }]) {
