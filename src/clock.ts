@@ -3,6 +3,12 @@ export type Clock = () => number;
 
 export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 
+/** Seconds since a moment. One that is ahead, for the clock was set back, is long ago: what is known since then is renewed, not kept for as long as that. */
+export const secondsSince = (clock: Clock, moment: number): number => {
+  const seconds = clock() - moment;
+  return seconds < 0 ? Number.POSITIVE_INFINITY : seconds;
+};
+
 /**
  * What is done about a clock of this process that differs from the database's: `corrected`, times in claims are the database's;
  * `uncertain`, nothing is issued because the database's time is not known well enough.

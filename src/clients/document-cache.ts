@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../clock.ts";
+import { type Clock, secondsSince } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { assertDocumentUrl, documentHost } from "./find-client.ts";
 import { FetchFailure, type GuardedFetch, unfetched } from "./guarded-fetch.ts";
@@ -153,14 +153,16 @@ const REMEMBERED_BUDGETS = 10_000;
 
 /** Limits fetches within a minute. Failures are not cached, so callers could otherwise make this server flood a third party. */
 function fetchBudget(clock: Clock) {
-  const windows = new LRUCache<string, { spent: number; readonly until: number }>({ max: REMEMBERED_BUDGETS });
+  const windows = new LRUCache<string, { spent: number; readonly begun: number }>({ max: REMEMBERED_BUDGETS });
   return {
     /** @throws {Refusal} too_many_requests */
     spend(key: string, limit: number): void {
-      const now = clock();
       const known = windows.get(key);
-      const current = known !== undefined && known.until > now ? known : { spent: 0, until: now + WINDOW_SECONDS };
-      if (current.spent >= limit) throw new Refusal("too_many_requests", "fetch_budget_spent", { retryAfter: current.until - now });
+      const current = known !== undefined && secondsSince(clock, known.begun) < WINDOW_SECONDS ? known : { spent: 0, begun: clock() };
+      if (current.spent >= limit) {
+        const retryAfter = WINDOW_SECONDS - secondsSince(clock, current.begun);
+        throw new Refusal("too_many_requests", "fetch_budget_spent", { retryAfter });
+      }
       current.spent += 1;
       windows.set(key, current);
     },

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../clock.ts";
+import { type Clock, secondsSince } from "../clock.ts";
 import { FetchFailure, type GuardedFetch, NO_PLACE } from "./guarded-fetch.ts";
 import { asPublicKeySet, isObject, type PublishedKey, type RemoteKeys } from "./public-keys.ts";
 import type { WorkloadTrust } from "./workload.ts";
@@ -41,7 +41,7 @@ export function remoteCache<Value extends object | string, Rest extends readonly
 
   const reload = singleFlight(async (key: string, ...rest: Rest) => {
     const failure = failed.get(key);
-    if (failure !== undefined && clock() < failure.at + PAUSE) throw failure.error;
+    if (failure !== undefined && secondsSince(clock, failure.at) < PAUSE) throw failure.error;
     try {
       const value = await load(key, ...rest);
       loaded.set(key, { value, at: clock() });
@@ -56,7 +56,7 @@ export function remoteCache<Value extends object | string, Rest extends readonly
   /** Whether a value may be fetched again, and whether for the second time. */
   const turnOf = (key: string): { readonly again: boolean } | undefined => {
     const last = refreshed.get(key);
-    const age = last === undefined ? COOL_DOWN : clock() - last.at;
+    const age = last === undefined ? COOL_DOWN : secondsSince(clock, last.at);
     if (age >= COOL_DOWN) return { again: false };
     return last?.again === false && age >= AGAIN ? { again: true } : undefined;
   };
@@ -64,7 +64,7 @@ export function remoteCache<Value extends object | string, Rest extends readonly
     /** @param maxAge of a value, in seconds; an older one is never used */
     async current(key: string, maxAge: (value: Value) => number, ...rest: Rest): Promise<Value> {
       const entry = loaded.get(key);
-      return entry !== undefined && clock() < entry.at + maxAge(entry.value) ? entry.value : reload(key, ...rest);
+      return entry !== undefined && secondsSince(clock, entry.at) < maxAge(entry.value) ? entry.value : reload(key, ...rest);
     },
     /**
      * Fetches although a value is there, at most once a minute, and once more two seconds later: a cache of the third party may answer with an old

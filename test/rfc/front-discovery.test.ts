@@ -126,6 +126,15 @@ describe("RFC 8414 §2, docs/protocol.md#discovery: metadata", () => {
     expect(await scopes()).toEqual([options.defaultScopes, options.defaultScopes]);
   });
 
+  test("scopes_supported is read again after the clock was set back", async () => {
+    realmScopes = ["openid"];
+    now -= 3_600;
+    expect((await read(OAUTH)).scopes_supported).toEqual(realmScopes);
+    realmScopes = null;
+    now += 1;
+    expect((await read(OAUTH)).scopes_supported).toEqual(options.defaultScopes);
+  });
+
   test("is returned with the previous scopes while reading the realm hangs", async () => {
     now += 1;
     realmScopes = "hangs";
@@ -192,6 +201,12 @@ describe("RFC 7517: the key set", () => {
     const answers = await Promise.all(Array.from({ length: 10 }, async () => (await fetch(front.url + JWKS)).text()));
     expect(new Set(answers)).toEqual(new Set([keys]));
     expect(coreCalls).toBe(1);
+  });
+
+  test("is read again after the clock was set back", async () => {
+    keys = '{"keys":[{"kty":"OKP","kid":"3"}]}';
+    now -= 3_600;
+    expect(await (await fetch(front.url + JWKS)).text()).toBe(keys);
   });
 
   test("is served for a day while the core is down, and the core is not called for every request", async () => {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import { advertisedMethods, CLIENT_ASSERTION_ALGORITHMS } from "../../clients/client.ts";
 import type { Realms } from "../../clients/ports.ts";
-import type { Clock } from "../../clock.ts";
+import { type Clock, secondsSince } from "../../clock.ts";
 import { shared } from "../../load-once.ts";
 import { ACR_VALUES } from "../../protocol/authentication-context.ts";
 import { DEVICE_CODE, type GrantType, JWT_BEARER, TOKEN_EXCHANGE } from "../../protocol/grants.ts";
@@ -88,7 +88,7 @@ export function discoveryRoutes(options: DiscoveryOptions): readonly Route[] {
  */
 function storedFacts({ realms, resources, trustsPlatforms, defaultScopes, clock }: DiscoveryOptions): () => Promise<Stored> {
   let facts: Stored = { scopes: defaultScopes, trustsPlatforms: false };
-  let freshUntil = Number.NEGATIVE_INFINITY;
+  let [readAt, freshFor] = [Number.NEGATIVE_INFINITY, 0];
   const read = async (): Promise<Stored> => {
     const [{ id, dynamicRegistrationScopes }, trusts] = await Promise.all([realms.default(), trustsPlatforms()]);
     const scopes = [...new Set([...(dynamicRegistrationScopes ?? defaultScopes), ...(await resources.offered(id))])];
@@ -98,10 +98,10 @@ function storedFacts({ realms, resources, trustsPlatforms, defaultScopes, clock 
     const late = setTimeout(PATIENCE, undefined, { ref: false });
     const current = await Promise.race([read(), late]).catch(() => undefined);
     if (current !== undefined && !isDeepStrictEqual(current, facts)) facts = current;
-    freshUntil = clock() + (current === undefined ? PAUSE : FRESH);
+    [readAt, freshFor] = [clock(), current === undefined ? PAUSE : FRESH];
     return facts;
   });
-  return async () => (clock() < freshUntil ? facts : look());
+  return async () => (secondsSince(clock, readAt) < freshFor ? facts : look());
 }
 
 const ServerMetadata = lazily(() =>

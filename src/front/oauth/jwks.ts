@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Clock } from "../../clock.ts";
+import { type Clock, secondsSince } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { shared } from "../../load-once.ts";
@@ -54,7 +54,7 @@ function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> 
   return async () => {
     const usable = last !== undefined && clock() - last.at <= USABLE;
     // While there is a set to serve, a core that just failed is not asked for every request.
-    if (!usable || clock() - tried >= FRESH) {
+    if (!usable || secondsSince(clock, tried) >= FRESH) {
       await refresh().catch((cause: unknown) => {
         if (!usable) throw new Refusal("temporarily_unavailable", "no_key_set", { retryAfter: 5, cause });
       });

@@ -178,6 +178,15 @@ test("at most sixty documents a minute are fetched for one address; cached docum
   expect(await outcome(document(61))).toBe("First");
 });
 
+test("fetches that were spent before the clock was set back do not count after it", async () => {
+  const { outcome, clock } = aService();
+  site.serve((_request, response) => response.writeHead(503).end());
+  for (let n = 0; n < 20; n += 1) expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
+  expect(await outcome()).toEqual(["too_many_requests", "fetch_budget_spent"]);
+  clock.pass(-3_600);
+  expect(await outcome()).toEqual(["invalid_client", "document_status_not_200"]);
+});
+
 test("processes share fetched documents until they expire", async () => {
   site.serveJson(aDocument(), { "cache-control": "max-age=100" });
   const texts = memoryEphemeral().texts("documents");

@@ -44,6 +44,24 @@ test("keys are cached for ten minutes", async () => {
   expect([await at(), fetches()]).toEqual([["two"], 2]);
 });
 
+test("keys, failures and looks for unknown keys count as old once the clock was set back", async () => {
+  const { at, renewed, clock } = aService();
+  await at();
+  publish("two");
+  await renewed();
+  publish("three");
+  clock.pass(-3_600);
+  expect([await at(), fetches()]).toEqual([["three"], 3]);
+  publish("four");
+  expect([await renewed(), fetches()]).toEqual([["four"], 4]);
+  clock.pass(600);
+  site.serve((_request, response) => response.writeHead(503).end());
+  expect(await at()).toBe("status_not_200");
+  publish("five");
+  clock.pass(-3_600);
+  expect(await at()).toEqual(["five"]);
+});
+
 test("an unknown key id causes another fetch at once, one more two seconds later, and then one a minute", async () => {
   const { at, renewed, clock } = aService();
   await at();
