@@ -151,6 +151,8 @@ export interface NewSessionRecord {
   readonly provedAt?: number;
   /** The proof is that of another session, which was judged there. */
   readonly carried?: true;
+  /** For whom cannot raise it later: no session starts that is weaker than the user's realm demands. */
+  readonly asDemanded?: true;
 }
 
 /** A live session as its user sees it. Times in seconds since the epoch; `lastSeenAt` is accurate to some minutes. */
@@ -191,7 +193,8 @@ export interface Sessions {
    * @param audit undefined where the record of the token for which the session is started is the only one
    * @returns undefined when the user is unknown or disabled, the password has been changed or the passkey or identity removed since, a second
    *   factor is missing that was added since, or the half or the session to be raised has ended
-   * @throws {Refusal} unauthenticated for a `factor` that was used or is unknown, or by which no session starts
+   * @throws {Refusal} unauthenticated for a `factor` that was used or is unknown, or by which no session starts; forbidden for one that is
+   *   to be `asDemanded` and would be weaker
    */
   start(session: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined>;
   /** @returns undefined when the session is unknown, expired or ended, or its user is disabled. Coalesced, never cached. */

@@ -60,6 +60,15 @@ export const SIGN_IN_OVER = "sign_in_over";
 export const signInOver = (): Refusal =>
   new Refusal("unauthenticated", SIGN_IN_OVER, { description: "This sign-in has ended. Sign in again." });
 
+/** The reason of a refusal: the user's realm demands a stronger sign-in. */
+export const SIGN_IN_TOO_WEAK = "sign_in_too_weak";
+
+/** @param required the class that the user's realm demands */
+export const signInTooWeak = (required: string): Refusal =>
+  new Refusal("forbidden", SIGN_IN_TOO_WEAK, {
+    description: `A stronger sign-in is required (${required}). Sign in through a browser, which helps to set it up.`,
+  });
+
 /** The app is not confirmed, so there are no recovery codes yet. */
 const wrongFirstCode = () =>
   new Refusal("unauthenticated", "first_code_wrong", { issues: [{ path: CODE_FIELD, message: "That code is not right." }] });

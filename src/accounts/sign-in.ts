@@ -9,7 +9,7 @@ import { auditOfUser, auditOrigin, type Caller } from "./caller.ts";
 import { deviceOf } from "./device.ts";
 import type { ProofChallenge } from "./factors.ts";
 import type { Account, NewSessionRecord, Session, SignedIn, User } from "./ports.ts";
-import { enterBySecondFactor, SECOND_FACTOR_WRONG, signInOver, type TwoFactorProof } from "./second-factor.ts";
+import { enterBySecondFactor, SECOND_FACTOR_WRONG, SIGN_IN_TOO_WEAK, signInOver, type TwoFactorProof } from "./second-factor.ts";
 import { EMAIL_UNVERIFIED, needsProof } from "./sign-up-policy.ts";
 
 export interface NewSession {
@@ -50,7 +50,7 @@ export function newSession(
 /**
  * Starts a session for a proved account; one of the same user in this browser goes on, with a new secret.
  * @param reason of the audit record
- * @returns undefined as Sessions.start does
+ * @returns undefined as Sessions.start does  @throws {Refusal} likewise
  */
 export async function startSession(
   { account: { user, generation }, ...proof }: ProvedAccount,
@@ -62,11 +62,14 @@ export async function startSession(
   const { secret, record } = newSession(user.id, ports, caller);
   const replaces = caller.session === undefined ? {} : { replaces: hashSecret(caller.session) };
   const resources = proof.upstream && { resources: [proof.upstream.issuer] };
-  const session = await ports.sessions.start(
-    { ...record, ...proof, generation, ...about, ...replaces },
-    auditOfUser("session.started", user.id, caller, { reason, ...resources }),
-  );
-  return session && { user, session, secret };
+  const audit = auditOfUser("session.started", user.id, caller, { reason, ...resources });
+  try {
+    const session = await ports.sessions.start({ ...record, ...proof, generation, ...about, ...replaces }, audit);
+    return session && { user, session, secret };
+  } catch (error) {
+    if (isRefusal(error) && error.reason === SIGN_IN_TOO_WEAK) await ports.refusals.record(signInRefused(error.reason, user, caller));
+    throw error;
+  }
 }
 
 /**
@@ -118,6 +121,12 @@ export const signIn = (credentials: Credentials, ports: AccountPorts, caller: Ca
 
 /** Seconds in which the token of a sign-in for one call must be issued. */
 const ONE_CALL = 30;
+
+/** For a sign-in of a program, which cannot set up anything stronger. */
+export const forProgram = <Ports extends AccountPorts>(ports: Ports): Ports => {
+  const { sessions } = ports;
+  return { ...ports, sessions: { ...sessions, start: (session, audit) => sessions.start({ ...session, asDemanded: true }, audit) } };
+};
 
 /** For a sign-in for one call of a program: the session serves to issue one token, with which it ends. */
 export const forOneCall = <Ports extends AccountPorts>(ports: Ports): Ports => {

@@ -1,5 +1,5 @@
 import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from "../accounts/ports.ts";
-import { signInOver } from "../accounts/second-factor.ts";
+import { signInOver, signInTooWeak } from "../accounts/second-factor.ts";
 import type { AuditEntry } from "../audit.ts";
 import { ACR_VALUES, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { isUuid, type SecretHash } from "../random.ts";
@@ -12,6 +12,7 @@ import { useFactor } from "./second-factors.ts";
 import { type EndedColumns, endCodesAndGrants, sessionEndings } from "./session-revocation.ts";
 import {
   amongKeys,
+  firstRow,
   hasRow,
   hex,
   jsonRows,
@@ -28,11 +29,14 @@ import {
 import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { hasApp, USER } from "./users.ts";
 
+/** The class that the realm of a user demands, or null. @param user `users`, or a CTE that returns its rows */
+const demandedOf = (user: string): string => `(select required_acr from realms where realms.id = ${user}.realm_id)`;
+
 /** A Session. @param from `sessions`, or a CTE that returns its rows  @param user `users`, or a CTE likewise */
 const session = (from: string, user: string): string =>
   `${SESSIONS.select(["id", "userId", "amr", "expiresAt"], from)}, ${seconds(`${from}.proved_at`)} as "authTime", ${from}.proved_acr as acr,
    extract(epoch from now() - ${from}.proved_at)::float8 as "proofAge",
-   (select required_acr from realms where realms.id = ${user}.realm_id) as "requiredAcr",
+   ${demandedOf(user)} as "requiredAcr",
    case when exists (select 1 from passkeys where passkeys.user_id = ${from}.user_id and copied_at is null) then '${PHISHING_RESISTANT_ACR}'
      when ${hasApp(`${from}.user_id`)} then '${TWO_FACTOR_ACR}' else '${PASSWORD_ACR}' end as "reachableAcr", ${hasApp(`${from}.user_id`)} as "hasSecondFactor"`;
 
@@ -41,7 +45,7 @@ const rank = (acr: string): string => `coalesce(array_position(array[${ACR_VALUE
 
 /** Whether a session is as strong as its user's realm and a request demand. @param acr SQL expression, may be null */
 export const strongEnough = (sessions: string, users: string, acr = "null"): string =>
-  `${rank(`${sessions}.proved_acr`)} >= greatest(${rank(acr)}, ${rank(`(select required_acr from realms where realms.id = ${users}.realm_id)`)})`;
+  `${rank(`${sessions}.proved_acr`)} >= greatest(${rank(acr)}, ${rank(demandedOf(users))})`;
 
 // Locks the proved password or passkey until the session is stored: what changes the password, or removes all ways in, waits, and then ends the
 // session (PasswordChanges.change, AddressChanges.stop). The app of a user may have been confirmed since the proof; a session that a new password starts
@@ -54,7 +58,8 @@ const START = statement(
    owner as (
      select id, epoch, realm_id from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
        and ($15::uuid is null or exists (select 1 from proved_passkey))
-       and ($11::text <> '${PASSWORD_ACR}' or $16::boolean or not ${hasApp("users.id")})),
+       and ($11::text <> '${PASSWORD_ACR}' or $16::boolean or not ${hasApp("users.id")})
+       and (not $17::boolean or ${rank("$11::text")} >= ${rank(demandedOf("users"))})),
    continued as (
      update sessions set token_hash = $2::bytea, expires_at = now() + make_interval(secs => $4::int), address = $8::text,
        browser = $9::text, system = $10::text, last_seen_at = now(), proved_at = coalesce(to_timestamp($13::float8), now()), proved_acr = $11::text, amr = $12::text[]
@@ -74,6 +79,12 @@ const START = statement(
      select case when exists (select 1 from continued) then value || '{"event": "session.proved"}' else value end as audit
      from present, jsonb_array_elements($6::jsonb)) as entries`)})
    select ${session("present", "owner")}, (select to_jsonb(replaced) from replaced) as replaced from present, owner`,
+);
+
+/** The class that the realm of a user demands, if a sign-in is weaker. */
+const STRONGER_DEMANDED = statement(
+  "session_stronger_demanded",
+  `select ${demandedOf("users")} as acr from users where id = $1::uuid and enabled and ${rank("$2::text")} < ${rank(demandedOf("users"))}`,
 );
 
 /** `last_seen_at` is updated at most this often: a write for each request would cost too much. */
@@ -131,9 +142,13 @@ export async function startSession(tx: Tx, record: NewSessionRecord, audit: Audi
   const parameters = [
     ...[record.id, record.hash, record.userId, record.ttl, record.replaces ?? null, audits, record.generation ?? null],
     ...[place?.address ?? null, place?.browser ?? null, place?.system ?? null],
-    ...[acr, amr, record.provedAt ?? null, raises, record.passkey ?? null, record.carried === true],
+    ...[acr, amr, record.provedAt ?? null, raises, record.passkey ?? null, record.carried === true, record.asDemanded === true],
   ];
   const [started] = await tx.query<StartedRow>(START, parameters);
+  if (started === undefined && record.asDemanded) {
+    const stronger = await firstRow<{ acr: string }>(tx, STRONGER_DEMANDED, [record.userId, acr]);
+    if (stronger !== undefined) throw signInTooWeak(stronger.acr);
+  }
   if (started === undefined && factor !== undefined) throw signInOver();
   if (started === undefined) return undefined;
   const { replaced, ...session } = started;

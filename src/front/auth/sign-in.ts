@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { signOutCommandLine, signOutEverywhere, signOutHere } from "../../accounts/account.ts";
 import type { Caller } from "../../accounts/caller.ts";
-import { completeSignIn, forOneCall, isHalf, type NewSession, signIn } from "../../accounts/sign-in.ts";
+import { completeSignIn, forOneCall, forProgram, isHalf, type NewSession, signIn } from "../../accounts/sign-in.ts";
 import { COMMAND_LINE_CLIENT_ID } from "../../clients/client.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
-import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { parseForm } from "../../protocol/form.ts";
 import { connectionUnknown } from "../../upstream/connection.ts";
 import { apiErrorPrinter, boundToken, giveNonce, oauthErrorPrinter, sendJson, sendNothing } from "../http/answers.ts";
@@ -41,7 +40,8 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
       const { requestId, signal, address } = ctx.state;
       const isOneCall = isFalse("session", ctx);
       const caller = { ...callerOf(ctx), ...(!isOneCall && { device: cookies.device(ctx), session: cookies.session(ctx) }) };
-      const { user, session, secret } = await signInWhole(credentials, isOneCall ? forOneCall(ports) : ports, caller);
+      const signInPorts = forProgram(isOneCall ? forOneCall(ports) : ports);
+      const { user, session, secret } = await signInWhole(credentials, signInPorts, caller);
       const asked = { userId: user.id, sessionId: session.id, authTime: session.authTime, requestId };
       const tokens = await ports.core.loginTokens({ ...asked, ...(isOneCall && { oneCall: true, address }) }, { signal });
       if (!isOneCall) cookies.startSession(ctx, secret, ports.sessionTtl);
@@ -57,18 +57,10 @@ export const loginRoute = (ports: UserPorts, cookies: Cookies): Route =>
 /** @throws {Refusal} as signIn; unauthenticated without the code of a second factor; forbidden below the class that the realm requires */
 async function signInWhole({ code, ...credentials }: z.output<typeof LoginBody>, ports: UserPorts, caller: Caller): Promise<NewSession> {
   const outcome = await signIn(credentials, ports, caller);
-  if (!isHalf(outcome)) return strongEnough(outcome);
-  if (code !== undefined) return strongEnough(await completeSignIn(outcome, code, ports, caller));
+  if (!isHalf(outcome)) return outcome;
+  if (code !== undefined) return completeSignIn(outcome, code, ports, caller);
   const description = "Send the code of your authenticator app, or a recovery code, as `code`.";
   throw new Refusal("unauthenticated", "second_factor_missing", { description });
-}
-
-/** The core refuses a token for a session that is too weak too, but cannot say what to do. @throws {Refusal} forbidden */
-function strongEnough(entered: NewSession): NewSession {
-  const { acr, requiredAcr } = entered.session;
-  if (requiredAcr === null || isAsStrong(acr, requiredAcr)) return entered;
-  const description = `A stronger sign-in is required (${requiredAcr}). Sign in through a browser, which helps to set it up.`;
-  throw new Refusal("forbidden", "sign_in_too_weak", { description });
 }
 
 const tokenSet = () =>
