@@ -1,16 +1,13 @@
 import { type OfferedConnection, SETTING_MEMBERS } from "../upstream/connection.ts";
 import type { ConnectionSort, Connections, ManagedConnections } from "../upstream/ports.ts";
 import { managedRecords } from "./managed-records.ts";
-import { isStorable, type Sql, statement, type Tx } from "./sql.ts";
+import { type Sql, statement, type Tx } from "./sql.ts";
 import { CONNECTIONS } from "./tables/sign-in.ts";
 import { without } from "./tables/table.ts";
 
 const OFFERED = statement(
   "connections_offered",
-  `select ${CONNECTIONS.select(["name", "title", "domains"])} from connections
-   where enabled and realm_id = coalesce(
-     (select clients.realm_id from clients where client_id = $1), (select realms.id from realms where realms.name = 'default'))
-   order by connections.created_at, connections.id`,
+  `select ${CONNECTIONS.select(["name", "title", "domains"])} from connections where enabled order by created_at, id`,
 );
 
 /** Stores connections; undefined for a name that is taken, or an unknown realm. */
@@ -23,7 +20,7 @@ export const connectionRecords = managedRecords("connection", CONNECTIONS, {
 });
 
 export const connections = (sql: Tx): Connections => ({
-  offered: async (clientId) => sql.query<OfferedConnection>(OFFERED, [clientId !== undefined && isStorable(clientId) ? clientId : null]),
+  offered: () => sql.query<OfferedConnection>(OFFERED, []),
   byName: (name) => connectionRecords.on(sql).one({ name }),
 });
 

@@ -60,8 +60,8 @@ export interface Providers {
 export type AuthorizationHints = { readonly loginHint?: string | undefined; readonly again: boolean };
 
 export interface Connections {
-  /** The enabled connections of a client's realm, or of the default realm. */
-  offered(clientId: string | undefined): Promise<readonly OfferedConnection[]>;
+  /** The enabled connections, the oldest first: of all realms, since who signs in, and to which realm they belong, is not known yet. */
+  offered(): Promise<readonly OfferedConnection[]>;
   /** Also a disabled one: its provider still reports logouts. */
   byName(name: string): Promise<Connection | undefined>;
 }

@@ -1,19 +1,25 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
-import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 const PASSWORD = "correct horse battery";
 const MFA = "urn:countersign:mfa";
+const CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
+let upstream: Upstream;
 let server: TestServer;
 let operator: Awaited<ReturnType<typeof operatorAt>>;
 /** Their ids by name. */
 let realms: Readonly<Record<string, string>>;
 beforeAll(async () => {
+  upstream = await startUpstream();
+  const connection = { issuer: upstream.url, clientId: "us", clientSecret: "upstream-secret" };
   server = await startServer({
     provision: {
-      users: [{ ...OPERATOR, role: "operator" }],
+      ...PROVISIONED,
+      connections: [{ ...connection, name: "partners", title: "Partners", domains: ["partners.test"], realm: "guests" }],
       realms: [
         { name: "guests", branding: { name: "Guests of Acme" } },
         { name: "strict", requiredAcr: MFA },
@@ -23,22 +29,25 @@ beforeAll(async () => {
   operator = await operatorAt(server.url);
   realms = Object.fromEntries((await operator.realms.list.query()).realms.map(({ name, id }) => [name, id]));
 });
-afterAll(() => server.close());
+afterAll(async () => {
+  await server.close();
+  await upstream.close();
+});
 
 let count = 0;
 async function memberOf(realmId: string | undefined) {
-  const credentials = { email: `member-${++count}@example.test`, password: PASSWORD };
+  const email = `member-${++count}@example.test`;
   const browser = aBrowser(server.url);
-  const { status, body } = await browser.json("/auth/register", { ...credentials, realmId });
+  const { status, body } = await browser.json("/auth/register", { email, password: PASSWORD, realmId });
   expect(status).toBe(201);
-  return { ...credentials, browser, id: body.id as string };
+  return { email, browser, id: body.id as string };
 }
 
 describe("a realm that demands a stronger sign-in", () => {
   test("starts no session for a program that signs in with less, and records the refusal", async () => {
-    const { id: userId, browser, ...credentials } = await memberOf(realms.strict);
+    const { id: userId, browser, email } = await memberOf(realms.strict);
     for (const path of ["/auth/login", "/auth/login?session=false"]) {
-      const refused = await browser.json(path, credentials);
+      const refused = await browser.json(path, { email, password: PASSWORD });
       expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining(MFA)]);
     }
     expect((await operator.sessions.list.query({ userId })).sessions).toEqual([]);
@@ -51,9 +60,33 @@ describe("a realm that demands a stronger sign-in", () => {
   });
 
   test("leaves the session of a browser in which a program signs in with less", async () => {
-    const { browser, ...credentials } = await memberOf(realms.strict);
-    await browser.submit(await browser.follow("/login"), { email: credentials.email, password: PASSWORD });
-    expect((await browser.json("/auth/login", { email: credentials.email, password: PASSWORD })).status).toBe(403);
+    const { browser, email } = await memberOf(realms.strict);
+    await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
+    expect((await browser.json("/auth/login", { email, password: PASSWORD })).status).toBe(403);
     expect((await browser.follow("/account")).url).toBe(`${server.url}/account`);
+  });
+});
+
+describe("a provider whose users get accounts in another realm than the default one", () => {
+  test("is offered at every sign-in, and leads its users into that realm", async () => {
+    const visitor = aBrowser(server.url);
+    const request = server.authorizeUrl(server.clients.web, { code_challenge: CHALLENGE, scope: "openid" });
+    for (const path of ["/login", request]) {
+      const page = await visitor.follow(path);
+      expect(page.html).toContain('href="/signin/partners');
+      const typed = await visitor.submit(page, { email: "paula@partners.test", password: "" });
+      expect(typed.url.startsWith(`${upstream.url}/authorize?`)).toBe(true);
+    }
+    const left = await visitor.follow("/signin/partners?login_hint=paula@partners.test");
+    const claims = { email: "paula@partners.test", email_verified: true };
+    const arrived = await visitor.follow(upstream.signIn(left.url, "paula", { claims }));
+    expect(arrived.html).toContain("· Guests of Acme</title>");
+    expect((await operator.users.list.query({ realmId: realms.guests })).users.map(({ email }) => email)).toContain(claims.email);
+  });
+
+  test("is offered to users of every realm who connect another account", async () => {
+    const { browser, email } = await memberOf(undefined);
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    expect((await browser.follow("/account/security")).html).toContain("Connect Partners");
   });
 });

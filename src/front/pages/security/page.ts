@@ -21,7 +21,7 @@ export async function showSecurity(
   const [sessions, linked, connections, passkeys, secondFactor] = await Promise.all([
     ports.sessions.ofUser(user.id),
     ports.identityLinks.ofUser(user.id),
-    ports.connections.offered(undefined),
+    ports.connections.offered(),
     ports.relyingParty && ports.passkeys.ofUser(user.id),
     ports.secondFactors.stateOf(user.id),
   ]);

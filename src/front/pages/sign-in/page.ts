@@ -52,16 +52,11 @@ const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 
 type Asked = Omit<SignInPage, "token" | "faults" | "email" | "mayJoin" | "passkeys" | "connections">;
 
-async function show(
-  visit: Visit,
-  page: Asked,
-  { email, faults, status }: Attempt,
-  { hint, clientId }: { readonly hint?: string | undefined; readonly clientId?: string | undefined } = {},
-): Promise<void> {
+async function show(visit: Visit, page: Asked, { email, faults, status }: Attempt, hint?: string): Promise<void> {
   const { ctx, ports, texts } = visit;
   const passkeys = ports.relyingParty !== undefined;
   const token = browserToken(visit, purpose(page.returnTo.requestId));
-  const [mayJoin, connections] = [hasSignUp(ports.signUpPolicy), await ports.connections.offered(clientId)];
+  const [mayJoin, connections] = [hasSignUp(ports.signUpPolicy), await ports.connections.offered()];
   const late = queryMember(visit, TOO_LATE) === undefined ? [] : [{ message: texts.signIn.tooLate }];
   const shown = { ...page, mayJoin, passkeys, connections, token, faults: [...faults, ...late], email: email ?? hint };
   sendPage(visit, signInView(visit, shown), status);
@@ -85,10 +80,7 @@ async function showForRequest(visit: Visit, requestId: string, attempt: Attempt)
   const isAsked = asked === undefined || accountName(asked) === accountName(signedIn?.user.email ?? "");
   const again = signedIn !== undefined && (step.kind === "sign_in" || proving) && isAsked;
   const stronger = step.kind === "sign_in" ? step.stronger : undefined;
-  return show(visit, { returnTo: { requestId }, client, again, stronger }, attempt, {
-    hint: again ? signedIn.user.email : asked,
-    clientId: valid.authorization.client?.clientId,
-  });
+  return show(visit, { returnTo: { requestId }, client, again, stronger }, attempt, again ? signedIn.user.email : asked);
 }
 
 /** Shows the form for a destination, unless no sign-in is needed. */
@@ -100,7 +92,7 @@ async function showForm(visit: Visit, returnTo: ReturnTo, attempt: Attempt): Pro
   if (attempt === FIRST && isDone) return sendRedirect(ctx, site.path(returnTo.next ?? ACCOUNT_START));
   if (attempt === FIRST && signedIn && lacksCodeOnly(signedIn) && queryMember(visit, "switch") === undefined)
     return sendRedirect(ctx, raisePath(site, returnTo));
-  return show(visit, { returnTo, client: undefined, again: signedIn !== undefined }, attempt, { hint: signedIn?.user.email });
+  return show(visit, { returnTo, client: undefined, again: signedIn !== undefined }, attempt, signedIn?.user.email);
 }
 
 /** @returns the new session, or the path of another page that goes on with the sign-in */
@@ -131,7 +123,7 @@ export const signInPage: FormHandlers = {
   GET: (visit) => showForm(visit, returnToOf(visit.site, queryForm(visit)), FIRST),
   POST: signInForm(async (visit, form, returnTo) => {
     const [email, password] = [form.get("email") ?? "", form.get("password") ?? ""];
-    const connection = password === "" ? await connectionFor(visit, email, returnTo) : undefined;
+    const connection = password === "" ? await connectionFor(visit, email) : undefined;
     if (connection !== undefined) return upstreamPath(visit.site, connection.name, returnTo, email);
     const credentials = assertShape(LoginBody, { email, password });
     const outcome = await signIn(credentials, visit.ports, browserCaller(visit));

@@ -6,7 +6,7 @@ import { type Connection, connectionUnknown, isTrustedFor, type OfferedConnectio
 import type { SignInSecrets } from "../../../upstream/ports.ts";
 import { csrfToken } from "../../http/cookies.ts";
 import { boundOf, PENDING_TTL } from "../../oauth/authorize.ts";
-import { expired, extendRequest, storedRequest, waitingRequest } from "../../oauth/pending-request.ts";
+import { expired, extendRequest } from "../../oauth/pending-request.ts";
 import { PENDING_ACTION_TTL, returnToOf, type Visit } from "../kit.ts";
 import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 
@@ -14,16 +14,9 @@ import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 export const upstreamPath = (site: Site, name: string, returnTo: ReturnTo, email: string): string =>
   site.path(`/signin/${name}?login_hint=${encodeURIComponent(email)}`, returnTo);
 
-/** The client of a request that waits in this browser. */
-async function clientIdOf(visit: Visit, { requestId }: ReturnTo): Promise<string | undefined> {
-  const pending = requestId === undefined ? undefined : await waitingRequest(visit, requestId);
-  return pending && storedRequest(pending.query).clientId;
-}
-
 /** The connection that is trusted for the domain of an address. */
-export async function connectionFor(visit: Visit, email: string, returnTo: ReturnTo): Promise<OfferedConnection | undefined> {
-  const offered = await visit.ports.connections.offered(await clientIdOf(visit, returnTo));
-  return offered.find((connection) => isTrustedFor(connection, email));
+export async function connectionFor({ ports }: Visit, email: string): Promise<OfferedConnection | undefined> {
+  return (await ports.connections.offered()).find((connection) => isTrustedFor(connection, email));
 }
 
 /** Where a user goes who left for a provider. */
