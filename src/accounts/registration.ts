@@ -45,7 +45,7 @@ export async function register(signUp: SignUp, ports: AccountPorts, caller: Call
   await assertWithin(signUps, caller.limitKey);
   const realmId = await realmOf(signUp.realmId, ports.realms);
   const id = newId(clock, randomBytes);
-  const { verification, mail } = newVerification(signUp.email, signUp.realmId, ports, caller);
+  const { verification, mail } = newVerification(signUp.email, realmId, ports, caller);
   const user = await users.register(
     {
       id,

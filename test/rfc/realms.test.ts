@@ -90,3 +90,8 @@ describe("a provider whose users get accounts in another realm than the default 
     expect((await browser.follow("/account/security")).html).toContain("Connect Partners");
   });
 });
+
+test("the mail that confirms an address has the branding of the realm, however its id was written", async () => {
+  const { email } = await memberOf(realms.guests?.toUpperCase());
+  await expect.poll(() => server.mailTo(email) ?? "").toContain("Guests of Acme");
+});
