@@ -92,6 +92,9 @@ export const updatedAt = z
   .optional()
   .meta({ description: "That of the record when it was read: the call is refused if the record was changed since." });
 
+/** The id of a record in a filter, or in another record: refused where it has no form of one. */
+export const Reference = z.uuid().transform((id) => id.toLowerCase());
+
 export const ById = z.strictObject({ id: RecordId });
 
 /** Default: the default realm. */
@@ -135,7 +138,7 @@ export const OperatorCreateClientInput = z.strictObject({
   tokenEndpointAuthMethod: operatorAuthMethod.default("client_secret_basic"),
   enabled: z.boolean().default(true),
   /** The user who manages it; default: none. */
-  ownerId: z.uuid().nullable().default(null),
+  ownerId: Reference.nullable().default(null),
 });
 
 export const OperatorClientPatch = z.strictObject({
@@ -144,7 +147,7 @@ export const OperatorClientPatch = z.strictObject({
   grantTypes: allGrants.optional(),
   tokenEndpointAuthMethod: operatorAuthMethod.optional(),
   /** The user who manages it from now on; null: none. */
-  ownerId: z.uuid().nullable().optional(),
+  ownerId: Reference.nullable().optional(),
 });
 export type OperatorClientPatch = z.output<typeof OperatorClientPatch>;
 
@@ -209,7 +212,7 @@ export const userFilter = {
   role: z.enum(ROLES).optional(),
   enabled: flag,
   emailVerified: flag,
-  realmId: z.uuid().optional(),
+  realmId: Reference.optional(),
   /** A part of the e-mail address or of a name, without regard to case; or an id. */
   search,
 };

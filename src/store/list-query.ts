@@ -141,9 +141,10 @@ const SHORT = 3;
 /** Matches texts that contain another, case-insensitively. */
 const containing = (text: string) => ({ $ilike: `${text.length < SHORT ? "" : "%"}${text.replaceAll(/[\\%_]/g, "\\$&")}%` });
 
-const searching = (members: readonly string[], text: string) => ({
-  $or: [...members.map((member) => ({ [member]: containing(text) })), ...(isUuid(text) ? [{ id: text }] : [])],
-});
+const searching = (members: readonly string[], text: string) => {
+  const id = text.toLowerCase();
+  return { $or: [...members.map((member) => ({ [member]: containing(text) })), ...(isUuid(id) ? [{ id }] : [])] };
+};
 
 const VALUE = "sortValue";
 

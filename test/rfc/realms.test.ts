@@ -91,6 +91,20 @@ describe("a provider whose users get accounts in another realm than the default 
   });
 });
 
+describe("an id in capitals", () => {
+  test("names the same realm or user in every list, and the owner of a client", async () => {
+    const { id, email } = await memberOf(realms.guests);
+    const guests = { realmId: realms.guests?.toUpperCase() ?? "" };
+    expect((await operator.users.list.query(guests)).users.map((user) => user.email)).toContain(email);
+    expect((await operator.users.list.query({ ...guests, search: id.toUpperCase() })).users).toMatchObject([{ id }]);
+    const clientsOf = async (realmId = "") => (await operator.clients.list.query({ realmId })).clients.length;
+    expect([await clientsOf(realms.default?.toUpperCase()), await clientsOf(realms.guests)]).toEqual([await clientsOf(realms.default), 0]);
+    const owner = { ownerId: id.toUpperCase() };
+    const client = await operator.clients.create.mutate({ name: "Owned", ...owner, grantTypes: ["client_credentials"] });
+    expect((await operator.clients.list.query(owner)).clients).toMatchObject([{ id: client.id, ownerId: id }]);
+  });
+});
+
 test("the mail that confirms an address has the branding of the realm, however its id was written", async () => {
   const { email } = await memberOf(realms.guests?.toUpperCase());
   await expect.poll(() => server.mailTo(email) ?? "").toContain("Guests of Acme");

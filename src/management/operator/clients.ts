@@ -13,6 +13,7 @@ import {
   OperatorClientPatch,
   OperatorCreateClientInput,
   RecordId,
+  Reference,
   secondsOf,
   updatedAt,
 } from "../inputs.ts";
@@ -85,9 +86,9 @@ export const documentsView = (versions: readonly DocumentVersion[]) =>
   });
 
 const Filter = ClientListInput.extend({
-  realmId: z.uuid().optional(),
+  realmId: Reference.optional(),
   unusedSince: moment,
-  ownerId: z.uuid().optional(),
+  ownerId: Reference.optional(),
   origin: z.enum(["built_in", "operator", "developer", "dynamic"]).optional(),
   isAgent: z.boolean().optional(),
 });

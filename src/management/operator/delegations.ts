@@ -2,28 +2,27 @@ import { z } from "zod";
 import { DELEGATION_SORTS } from "../../accounts/delegations.ts";
 import { MAX_ACTORS } from "../../clients/client.ts";
 import { found } from "../clients.ts";
-import { identifier, inParts, listing } from "../inputs.ts";
+import { identifier, inParts, listing, Reference } from "../inputs.ts";
 import { line } from "../record-inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
 import { agentPauseView, delegationView, pageView, rootGrantView } from "../views.ts";
 
 const ALL_USERS = { kind: "everyone" } as const;
 
-const Id = z.uuid().transform((id) => id.toLowerCase());
 const ClientId = identifier.unwrap();
 /** True: active delegations; false: ended ones. */
 const live = z.boolean().optional();
 
 const Cut = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("delegation"), id: Id }),
-  z.strictObject({ kind: z.literal("agent"), clientId: ClientId, userId: Id.optional() }),
+  z.strictObject({ kind: z.literal("delegation"), id: Reference }),
+  z.strictObject({ kind: z.literal("agent"), clientId: ClientId, userId: Reference.optional() }),
   z.strictObject({
     kind: z.literal("branch"),
     application: ClientId,
     chain: z.array(ClientId).min(1).max(MAX_ACTORS),
-    userId: Id.optional(),
+    userId: Reference.optional(),
   }),
-  z.strictObject({ kind: z.literal("grant"), id: Id }),
+  z.strictObject({ kind: z.literal("grant"), id: Reference }),
 ]);
 
 /** Ended delegations are kept for a day after their expiry. */
@@ -31,14 +30,22 @@ export const operatorDelegationsRouter = router({
   /** Newest first. @param agent client_id of the agent that holds it */
   list: operatorProcedure
     .input(
-      z.strictObject({ ...listing(DELEGATION_SORTS), userId: Id.optional(), agent: identifier, grantId: Id.optional(), live }).prefault({}),
+      z
+        .strictObject({
+          ...listing(DELEGATION_SORTS),
+          userId: Reference.optional(),
+          agent: identifier,
+          grantId: Reference.optional(),
+          live,
+        })
+        .prefault({}),
     )
     .query(async ({ ctx, input }) => {
       const page = await ctx.ports.delegations.list(ALL_USERS, ...inParts(input));
       return pageView("delegations", page, delegationView);
     }),
   /** A grant with all its delegations, each after its parent. */
-  tree: operatorProcedure.input(z.strictObject({ grantId: Id, live })).query(async ({ ctx, input }) => {
+  tree: operatorProcedure.input(z.strictObject({ grantId: Reference, live })).query(async ({ ctx, input }) => {
     const { root, delegations, complete } = found(await ctx.ports.delegations.tree(ALL_USERS, input.grantId, input.live));
     return { root: rootGrantView(root), delegations: delegations.map(delegationView), complete };
   }),
@@ -47,7 +54,7 @@ export const operatorDelegationsRouter = router({
     .input(
       z.discriminatedUnion("kind", [
         z.strictObject({ kind: z.literal("agent"), clientId: ClientId }),
-        z.strictObject({ kind: z.enum(["user", "grant"]), id: Id }),
+        z.strictObject({ kind: z.enum(["user", "grant"]), id: Reference }),
       ]),
     )
     .query(({ ctx, input }) => ctx.ports.delegations.groups(input)),
@@ -66,7 +73,7 @@ const Agent = z.strictObject({ clientId: identifier.unwrap() });
 export const operatorAgentsRouter = router({
   /** Newest first; `userId` is null for a pause for all users, in the input too. */
   pauses: operatorProcedure
-    .input(z.strictObject({ ...listing(["created"]), agent: identifier, userId: z.uuid().nullable().optional() }).prefault({}))
+    .input(z.strictObject({ ...listing(["created"]), agent: identifier, userId: Reference.nullable().optional() }).prefault({}))
     .query(async ({ ctx, input }) => {
       const page = await ctx.ports.agentPauses.list(ALL_USERS, ...inParts(input));
       return pageView("pauses", page, agentPauseView);
