@@ -1,6 +1,6 @@
 import type { ScopeDescription, ScopeDescriptions } from "../accounts/account.ts";
 import type { Consent, Consents } from "../accounts/ports.ts";
-import type { AuditEntry } from "../audit.ts";
+import { type AuditEntry, realmUri } from "../audit.ts";
 import { scopesByResource } from "../core/policy/consent.ts";
 import type { ConsentRepository, ConsentView } from "../core/ports.ts";
 import type { ManagedScopes } from "../management/ports.ts";
@@ -149,6 +149,8 @@ const SCOPE_SQL = statements("scope", {
 
 const REMOVE = removing("scope_description_remove", "scope_descriptions", "realm_id = $1::uuid and name = $2", "$3");
 
+const describing = (realmId: string, scope: string, audit: AuditEntry): AuditEntry => ({ ...audit, scope, resources: [realmUri(realmId)] });
+
 /** Stores a description, with its record. @returns undefined for an unknown realm */
 export async function describeScope(
   tx: Tx,
@@ -157,7 +159,7 @@ export async function describeScope(
   audit: AuditEntry,
 ): Promise<Outcome | undefined> {
   const texts = [JSON.stringify(title), JSON.stringify(detail)];
-  const parameters = [realmId, name, ...texts, jsonRows([{ ...audit, scope: name }])];
+  const parameters = [realmId, name, ...texts, jsonRows([describing(realmId, name, audit)])];
   return (await firstRow<{ outcome: Outcome }>(tx, SCOPE_SQL.describe, parameters))?.outcome;
 }
 
@@ -175,7 +177,7 @@ export const managedScopes = (sql: Sql): ManagedScopes => ({
   list: ({ search, ...where }, part) =>
     listPage<ScopeDescription & { readonly id: string }, "name">(sql, DESCRIPTION_LIST, { where, search }, part),
   set: async (realmId, scope, audit) => (await describeScope(sql, realmId, scope, audit)) !== undefined,
-  remove: (realmId, name, audit) => hasRow(sql, REMOVE, [realmId, name, jsonRows([{ ...audit, scope: name }])]),
+  remove: (realmId, name, audit) => hasRow(sql, REMOVE, [realmId, name, jsonRows([describing(realmId, name, audit)])]),
 });
 
 const LIST: ListDescription<"created"> = {

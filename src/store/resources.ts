@@ -1,3 +1,4 @@
+import { realmUri } from "../audit.ts";
 import type { ManagedResources, OfferedScopes, ResourceDirectory, ResourceSort, ShownRecord, ShownResources } from "../resources/ports.ts";
 import { type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
 import { coalesceReads } from "./coalesce.ts";
@@ -67,7 +68,7 @@ export const resourceRecords = managedRecords("resource", RESOURCES, {
   key: ["resource", "realmId"],
   added: without(RESOURCES.members, ["id", "createdAt", "updatedAt"]),
   changed: SETTING_MEMBERS,
-  named: ({ resource }) => ({ resources: [resource] }),
+  named: ({ resource, realmId }) => ({ resources: [resource, realmUri(realmId)] }),
   about: ({ scopes }) => (scopes.length > 0 ? { scope: scopes.map(({ name }) => name).join(" ") } : {}),
   spelt: ({ resource, realmId }) => ({ resource: resourceKey(resource), realmId }),
   joined: "join realms on realms.id = input.realm_id",

@@ -109,3 +109,18 @@ test("the mail that confirms an address has the branding of the realm, however i
   const { email } = await memberOf(realms.guests?.toUpperCase());
   await expect.poll(() => server.mailTo(email) ?? "").toContain("Guests of Acme");
 });
+
+test("records of what is said of a scope or resource name the realm", async () => {
+  const realmId = realms.guests ?? "";
+  const resource = "https://crm.example.test/mcp";
+  const [scope, title] = ["crm:guests", { en: "See guests" }];
+  await operator.scopes.set.mutate({ realmId, name: scope, title });
+  await operator.scopes.remove.mutate({ realmId, name: scope });
+  await operator.resources.create.mutate({ realmId, resource });
+  await operator.resources.update.mutate({ realmId, resource, enabled: false });
+  await operator.resources.remove.mutate({ realmId, resource });
+  const { records } = await operator.audit.list.query({ limit: 50 });
+  const named = records.filter(({ resources }) => resources?.includes(`realm:${realmId}`)).map(({ event }) => event);
+  const events = ["resource.changed", "resource.created", "resource.deleted", "scope.changed", "scope.removed"];
+  expect(named.filter((event) => events.includes(event)).toSorted()).toEqual(events);
+});
