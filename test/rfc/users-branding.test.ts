@@ -22,7 +22,12 @@ beforeAll(async () => {
     provision: {
       users: [{ ...OPERATOR, role: "operator" }],
       realms: [{ name: "guests", branding: { name: "Guests of Acme", logo: base64(LOGO) } }],
-      clients: [],
+      clients: [
+        {
+          ...{ clientId: "television", name: "Television", tokenEndpointAuthMethod: "none", scopes: ["openid"] },
+          ...{ environment: "production", grantTypes: ["urn:ietf:params:oauth:grant-type:device_code"] },
+        },
+      ],
     },
   });
   operator = (await adminAs(server.url, OPERATOR)).admin;
@@ -76,6 +81,18 @@ describe("the branding of a realm", () => {
     ]);
     expect(logo.headers.get("content-security-policy")).toBe("default-src 'none'; style-src 'unsafe-inline'; sandbox");
     expect((await fetch(`${server.url}/assets/brand/0000000000000000.svg`)).status).toBe(404);
+  });
+
+  test("is on the pages on which its users connect a device, with a wrong code and at the end too", async () => {
+    const browser = await guest();
+    const page = await browser.follow("/device");
+    const wrong = await browser.submit(page, { user_code: "BCDF" });
+    const body = new URLSearchParams({ client_id: "television", scope: "openid" });
+    const begun = await fetch(`${server.url}/oauth/device_authorization`, { method: "POST", body });
+    const asked = await browser.submit(wrong, { user_code: (await begun.json()).user_code });
+    const denied = await browser.submit(asked, { decision: "deny" });
+    for (const { html } of [page, wrong, asked, denied]) expect(html).toContain("· Guests of Acme</title>");
+    expect(new URL(denied.url).pathname).toBe("/device/done");
   });
 
   test("names the passkeys of its users", async () => {

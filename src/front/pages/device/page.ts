@@ -26,16 +26,20 @@ function show(visit: Visit, value: string | undefined, failed: FailedForm = {}):
 
 /** GET /device and POST /device: takes the code that a device shows, then continues as an application's request. @see RFC 8628 §3.3 */
 export const devicePage: FormHandlers = {
-  GET: async (visit) => show(visit, queryMember(visit, "user_code")),
+  async GET(visit) {
+    await signedInTo(visit);
+    show(visit, queryMember(visit, "user_code"));
+  },
   async POST(visit) {
     const { ctx, ports, cookies } = visit;
+    const signedIn = await signedInTo(visit);
     const form = await formFor(visit, PURPOSE);
     const userCode = form.get("user_code") ?? "";
     const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
     try {
       const entered = `${assertUserCode(parseUserCode(userCode))} ${cookies.browser(ctx)}`;
       const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, visit.caller, entered, find);
-      const requestId = await keepRequest(visit, { request: { deviceRequest }, signedIn: await signedInTo(visit) });
+      const requestId = await keepRequest(visit, { request: { deviceRequest }, signedIn });
       sendRedirect(ctx, visit.site.path("/consent", { requestId }));
     } catch (error) {
       show(visit, userCode, failedForm(visit, error, ["user_code"]));
@@ -44,10 +48,11 @@ export const devicePage: FormHandlers = {
 };
 
 /** GET /device/done: confirms the user's decision. The device gets its answer at the token endpoint. */
-export const deviceDonePage = (visit: Visit) => {
+export const deviceDonePage = async (visit: Visit) => {
   const { site } = visit;
   const outcome = doneOf(visit);
   if (outcome !== "approved" && outcome !== "denied" && outcome !== "failed") return sendRedirect(visit.ctx, site.path("/device"));
+  await signedInTo(visit);
   sendNotice(visit, { tone: outcome === "approved" ? "good" : "plain", ...visit.texts.device[outcome] });
 };
 
