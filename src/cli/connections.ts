@@ -40,7 +40,7 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
     const text = table(items, { NAME: "name", TITLE: "title", ISSUER: "issuer", DOMAINS: "domains", ENABLED: "enabled" });
     return { value: items, text, total, whenEmpty: "No connections yet. Add one: countersign connections add google --client-id ID" };
   };
-  command("list", "list connections", list).addOption(LIMIT).addOption(REALM);
+  command("list", "list connections", list).addOption(LIMIT).option("--realm <realm>", "name or id of a realm, for its connections alone");
   registerAdd(command, terminal);
   command("show <name>", "show a connection", async (admin, name: string) => shown(await admin.operator.connections.get.query({ name })));
   withSettings(

@@ -75,7 +75,7 @@ export type ManagedConnections = ManagedRecords<
   Connection,
   NewConnection,
   ConnectionSettings & Pick<Connection, "secret">,
-  Pick<Connection, "realmId"> & Filter<Connection, "enabled">,
+  Filter<Connection, "enabled" | "realmId">,
   ConnectionSort
 >;
 

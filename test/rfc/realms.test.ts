@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { registerConnectionCommands } from "../../src/cli/connections.ts";
+import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
-import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal, type Registers } from "../support/terminal.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 const PASSWORD = "correct horse battery";
@@ -123,4 +126,21 @@ test("records of what is said of a scope or resource name the realm", async () =
   const named = records.filter(({ resources }) => resources?.includes(`realm:${realmId}`)).map(({ event }) => event);
   const events = ["resource.changed", "resource.created", "resource.deleted", "scope.changed", "scope.removed"];
   expect(named.filter((event) => events.includes(event)).toSorted()).toEqual(events);
+});
+
+describe("the command line", () => {
+  const at = async (...words: string[]) => {
+    const { run, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR });
+    const doctor: Registers = (program, terminal) => registerDoctorCommand(program, terminal, () => undefined);
+    const done = await run([registerConnectionCommands, doctor], words);
+    leave();
+    return done;
+  };
+
+  test("lists and tests the connections of every realm, and lists those of one", async () => {
+    expect((await at("connections", "list")).out).toContain("partners");
+    expect((await at("connections", "list", "--realm", "guests")).out).toContain("partners");
+    expect((await at("connections", "list", "--realm", "default")).out).not.toContain("partners");
+    expect((await at("doctor")).out).toContain("partners");
+  });
 });

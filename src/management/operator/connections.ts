@@ -42,10 +42,9 @@ const namedConnection = async ({ managedConnections }: ManagementPorts, name: st
 
 /** Identity providers that users sign in by. @see docs/protocol.md#upstream-sign-in */
 export const operatorConnectionsRouter = router({
+  /** Of all realms, or of the one that is named: a name is that of one connection, and the sign-in page offers all. */
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {
-    const [filter, part] = inParts(input);
-    const realmId = await realmOf(ctx.ports, input.realmId);
-    const page = await ctx.ports.managedConnections.list({ ...filter, realmId }, part);
+    const page = await ctx.ports.managedConnections.list(...inParts(input));
     return pageView("connections", page, (each) => connectionView(each, ctx.ports.issuer));
   }),
 
