@@ -63,7 +63,7 @@ export async function realmId({ operator }: AdminClient, named: string): Promise
   const found = await everyPage("realms", (at) =>
     operator.realms.list.query({ ...(named !== "" && { search: named.slice(0, 200) }), ...at }),
   );
-  const realm = found.find(({ id, name }) => id === named || name === named);
+  const realm = found.find(({ id, name }) => id === named.toLowerCase() || name === named);
   if (realm === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(named)}.`);
   return realm.id;
 }

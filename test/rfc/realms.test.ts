@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerConnectionCommands } from "../../src/cli/connections.ts";
 import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
+import { registerRealmCommands } from "../../src/cli/users-and-realms.ts";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
@@ -132,7 +133,7 @@ describe("the command line", () => {
   const at = async (...words: string[]) => {
     const { run, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR });
     const doctor: Registers = (program, terminal) => registerDoctorCommand(program, terminal, () => undefined);
-    const done = await run([registerConnectionCommands, doctor], words);
+    const done = await run([registerRealmCommands, registerConnectionCommands, doctor], words);
     leave();
     return done;
   };
@@ -142,5 +143,12 @@ describe("the command line", () => {
     expect((await at("connections", "list", "--realm", "guests")).out).toContain("partners");
     expect((await at("connections", "list", "--realm", "default")).out).not.toContain("partners");
     expect((await at("doctor")).out).toContain("partners");
+  });
+
+  test("finds a realm by its id in capitals", async () => {
+    const id = realms.strict ?? "";
+    expect(await at("realms", "require-sign-in", id.toUpperCase(), "phr")).toMatchObject({ code: 0 });
+    expect(await operator.realms.get.query({ id })).toMatchObject({ requiredAcr: "phr" });
+    await at("realms", "require-sign-in", id, "mfa");
   });
 });
