@@ -129,6 +129,19 @@ test("records of what is said of a scope or resource name the realm", async () =
   expect(named.filter((event) => events.includes(event)).toSorted()).toEqual(events);
 });
 
+test("a record of a resource in another realm than the default one has words for its users alone, and binds no client", async () => {
+  const resource = "https://vault.example.test/mcp";
+  const record = { resource, name: "Vault", scopes: [{ name: "notes:read", stepUp: { acr: MFA } as const }] };
+  await operator.resources.create.mutate({ ...record, realmId: realms.guests, name: "Vault of guests", enabled: false });
+  const { browser, email } = await memberOf(realms.guests);
+  await browser.json("/auth/login", { email, password: PASSWORD });
+  const asked = { code_challenge: CHALLENGE, scope: "openid notes:read", resource };
+  const consent = await browser.follow(server.authorizeUrl(server.clients.web, asked));
+  expect([consent.url.includes("/consent"), consent.html.includes("Vault of guests")]).toEqual([true, true]);
+  await operator.resources.create.mutate(record);
+  expect((await browser.follow(server.authorizeUrl(server.clients.web, asked))).url).toContain("/login/set-up");
+});
+
 describe("the command line", () => {
   const at = async (...words: string[]) => {
     const { run, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR });
