@@ -36,20 +36,23 @@ export function bodyBudget(most = BODY_BYTES, uncounted = UNCOUNTED) {
 /** Bytes that the smallest piece of a body takes where it is kept as it came: a sender can make one of every byte. */
 export const PIECE_BYTES = 256;
 
+const NOTHING: Buffer = Buffer.alloc(0);
+
 /** Bytes of the first room for pieces. */
 const LEAST_ROOM = 1024;
 
 /** Puts the pieces of a body together as they come, in room that doubles: each of them alone would keep `PIECE_BYTES`. */
 export function gathering() {
-  let room: Buffer = Buffer.alloc(0);
+  let room = NOTHING;
   let length = 0;
   return {
-    add(piece: Buffer): void {
+    /** @returns bytes in all */
+    add(piece: Buffer): number {
       const before = length;
       length += piece.length;
       if (before === 0) {
         room = piece; // nearly every body comes in one
-        return;
+        return length;
       }
       if (length > room.length) {
         const larger = Buffer.allocUnsafeSlow(Math.max(LEAST_ROOM, length, 2 * room.length));
@@ -57,8 +60,8 @@ export function gathering() {
         room = larger;
       }
       piece.copy(room, before);
+      return length;
     },
-    length: (): number => length,
     bytes: (): Buffer => room.subarray(0, length),
   };
 }

@@ -93,8 +93,7 @@ function countBody(request: IncomingMessage, response: ServerResponse, limit: nu
       let block = gathering(); // the library keeps each piece that it gets until the last
       for await (const chunk of request.iterator({ destroyOnReturn: false })) {
         if (!share.take(chunk.length)) throw full();
-        block.add(chunk);
-        if (block.length() < BLOCK) continue;
+        if (block.add(chunk) < BLOCK) continue;
         yield block.bytes();
         block = gathering();
       }

@@ -149,8 +149,7 @@ function readBytes(req: IncomingMessage, limit: number): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const body = gathering();
   req.on("data", (chunk: Buffer) => {
-    body.add(chunk);
-    if (body.length() <= limit) return;
+    if (body.add(chunk) <= limit) return;
     req.pause();
     req.removeAllListeners("data");
     reject(tooLarge());

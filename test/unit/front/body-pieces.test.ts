@@ -89,6 +89,6 @@ test("pieces that are gathered are those that came, in their order", () => {
   const body = gathering();
   expect(body.bytes()).toEqual(Buffer.alloc(0));
   for (let [from, size] = [0, 1]; from < text.length; from += size, size = (size * 7) % 1009)
-    body.add(Buffer.from(text.slice(from, from + size)));
-  expect([body.length(), body.bytes().toString()]).toEqual([text.length, text]);
+    expect(body.add(Buffer.from(text.slice(from, from + size)))).toBe(Math.min(from + size, text.length));
+  expect(body.bytes().toString()).toBe(text);
 });
