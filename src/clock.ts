@@ -3,10 +3,13 @@ export type Clock = () => number;
 
 export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 
+/** Seconds that the clock may step back by itself: the time of the database is known to the length of its answer. */
+const STEP = 2;
+
 /** Seconds since a moment. One that is ahead, for the clock was set back, is long ago: what is known since then is renewed, not kept for as long as that. */
 export const secondsSince = (clock: Clock, moment: number): number => {
   const seconds = clock() - moment;
-  return seconds < 0 ? Number.POSITIVE_INFINITY : seconds;
+  return seconds < -STEP ? Number.POSITIVE_INFINITY : Math.max(0, seconds);
 };
 
 /**

@@ -71,7 +71,7 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   async function look(since: number): Promise<void> {
     if (attempts === since) await flight;
     if (attempts === since && mayLook()) {
-      looks.begin();
+      looks.begin(failure !== undefined);
       await refresh(true);
     } else await flight;
   }
@@ -111,8 +111,9 @@ function pairsOfLooks(clocks: Clocks) {
   const pause = () => secondsSince(clocks, lastAt);
   return {
     mayBegin: () => pause() >= (wasSecond ? LOOK_PAUSE_SECONDS : LOOK_AGAIN_SECONDS),
-    begin() {
-      wasSecond = pause() < LOOK_PAUSE_SECONDS;
+    /** @param isFirst whatever was before, as after a failure */
+    begin(isFirst: boolean) {
+      wasSecond = !isFirst && pause() < LOOK_PAUSE_SECONDS;
       lastAt = momentOf(clocks);
     },
   };

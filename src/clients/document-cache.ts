@@ -19,6 +19,9 @@ export type KeptDocument = { readonly document: unknown; readonly text?: string 
 
 type SharedDocuments = ReturnType<typeof sharedDocuments>;
 
+/** Whether a document is used: for as long as it says, and never for longer than the longest, should the clock be set back. */
+const isFresh = ({ until }: KeptDocument, longest: number, clock: Clock): boolean => until > clock() && until <= clock() + longest;
+
 /**
  * Documents that one process fetched, for the others. They are authenticated with a secret of the token cores: write access to the cache
  * does not suffice to forge them. Readers validate the content.
@@ -31,8 +34,8 @@ export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest:
     const seal = Buffer.from(text.slice(0, 64), "hex");
     const body = text.slice(64);
     if (seal.length !== 32 || !timingSafeEqual(seal, sealOf(body))) return undefined;
-    const { of, document, text: fetched, until } = JSON.parse(body) as KeptDocument & { readonly of: string }; // authenticated, so it has the form written below
-    return of === url && until > clock() && until <= clock() + longest ? { document, text: fetched, until } : undefined;
+    const { of, ...found } = JSON.parse(body) as KeptDocument & { readonly of: string }; // authenticated, so it has the form written below
+    return of === url && isFresh(found, longest, clock) ? found : undefined;
   };
 
   return {
@@ -135,7 +138,7 @@ export function clientDocuments(ports: DocumentPorts): ClientDocuments & KeptDoc
     async byUrl(url, address) {
       assertDocumentUrl(url);
       const known = kept.get(url);
-      if (known !== undefined && known.until > clock()) return clientOf(known, url);
+      if (known !== undefined && isFresh(known, LONGEST, clock)) return clientOf(known, url);
       const found = (await copyOf(url)) ?? (await obtain(url, address));
       const client = await clientOf(found, url);
       kept.set(url, found);

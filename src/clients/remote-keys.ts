@@ -30,11 +30,13 @@ export function singleFlight<T, Rest extends readonly unknown[] = []>(
  * Caches what `load` fetches from third parties. What it throws is thrown again for 5 seconds: a host that is silent must not occupy the
  * places of all outgoing requests.
  * @param size keys that are remembered
+ * @param failuresCount where a refresh that fails is one of those in a minute, since what is known will do
  */
 export function remoteCache<Value extends object | string, Rest extends readonly unknown[] = []>(
   load: (key: string, ...rest: Rest) => Promise<Value>,
   size: number,
   clock: Clock,
+  failuresCount = false,
 ) {
   const loaded = new LRUCache<string, { readonly value: Value; readonly at: number }>({ max: size });
   const failed = new LRUCache<string, { readonly error: unknown; readonly at: number }>({ max: size });
@@ -67,15 +69,17 @@ export function remoteCache<Value extends object | string, Rest extends readonly
       return entry !== undefined && secondsSince(clock, entry.at) < maxAge(entry.value) ? entry.value : reload(key, ...rest);
     },
     /**
-     * Fetches although a value is there, at most once a minute, and once more two seconds later: a cache of the third party may answer with an old
-     * value, which it only then replaces. Other fetches do not count: what changes just after one is found too.
+     * Fetches although a value is there, at most once a minute, and each time once more two seconds later: a cache of the third party may answer with an
+     * old value, which it only then replaces. Other fetches do not count: what changes just after one is found too.
      */
     async refreshed(key: string, ...rest: Rest): Promise<Value> {
       const entry = loaded.get(key);
       const turn = turnOf(key);
       if (entry !== undefined && turn === undefined) return entry.value;
+      const spend = () => refreshed.set(key, { at: clock(), again: turn?.again ?? true });
+      if (failuresCount) spend();
       const value = await reload(key, ...rest);
-      refreshed.set(key, { at: clock(), again: turn?.again ?? true });
+      spend();
       return value;
     },
   };
@@ -91,7 +95,7 @@ const COOL_DOWN = 60;
 /** Seconds of a clock of whole ones, thus more than one, after which another fetch follows the first. */
 const AGAIN = 2;
 
-/** Keys of a loader that runs at most once in ten minutes for each source, or once a minute for unknown keys. */
+/** Keys of a loader that runs at most once in ten minutes for each source, or twice a minute for unknown keys. */
 export function cachedKeys(load: (source: string) => Promise<readonly PublishedKey[]>, size: number, clock: Clock): RemoteKeys {
   const cache = remoteCache(load, size, clock);
   return { current: (source) => cache.current(source, MAX_AGE), refreshed: cache.refreshed };
@@ -125,6 +129,7 @@ export function issuerKeys(fetch: GuardedFetch, keySets: RemoteKeys, clock: Cloc
     },
     ISSUERS,
     clock,
+    true,
   );
   return {
     current: async (issuer) => keySets.current(await keySetUri.current(issuer, MAX_AGE)),

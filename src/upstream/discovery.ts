@@ -91,7 +91,7 @@ export function configurations(ports: ProviderPorts) {
   return {
     discover,
     configured,
-    /** Reads the metadata again, and with the next ID token the keys: at most once a minute, or five seconds after it failed. @throws as `discover` */
+    /** Reads the metadata again, and with the next ID token the keys: at most twice a minute, or five seconds after it failed. @throws as `discover` */
     renew: (connection: Connection): Promise<client.Configuration> => known.refreshed(nameOf(connection), connection),
   };
 }

@@ -178,6 +178,14 @@ test("at most sixty documents a minute are fetched for one address; cached docum
   expect(await outcome(document(61))).toBe("First");
 });
 
+test("a document is fetched again once the clock was set back further than any document is kept", async () => {
+  site.serveJson(aDocument());
+  const { outcome, clock } = aService();
+  expect([await outcome(), await outcome(), fetches()]).toEqual(["First", "First", 1]);
+  clock.pass(-86_400);
+  expect([await outcome(), fetches()]).toEqual(["First", 2]);
+});
+
 test("fetches that were spent before the clock was set back do not count after it", async () => {
   const { outcome, clock } = aService();
   site.serve((_request, response) => response.writeHead(503).end());

@@ -62,7 +62,7 @@ test("keys, failures and looks for unknown keys count as old once the clock was 
   expect(await at()).toEqual(["five"]);
 });
 
-test("an unknown key id causes another fetch at once, one more two seconds later, and then one a minute", async () => {
+test("an unknown key id causes a fetch at once and two seconds later, and such a pair comes once a minute", async () => {
   const { at, renewed, clock } = aService();
   await at();
   publish("one", "two");

@@ -60,6 +60,24 @@ describe("docs/protocol.md#workloads: keys", () => {
     expect(await keys.refreshed(source)).toEqual([KEY, next]);
   });
 
+  test("are asked for at the issuer twice a minute at most, also while its document cannot be had", async () => {
+    const document = "https://ci.example/.well-known/openid-configuration";
+    const documents: Record<string, unknown> = {
+      [document]: { issuer: "https://ci.example/", jwks_uri: "https://ci.example/keys" },
+      "https://ci.example/keys": { keys: [KEY] },
+    };
+    const { clock, asked, keysOf } = world(documents);
+    const { keys, source } = keysOf(oidc);
+    await keys.current(source);
+    documents[document] = undefined;
+    asked.length = 0;
+    for (let second = 0; second < 60; second += 1) {
+      expect(await keys.refreshed(source)).toEqual([KEY]);
+      clock.pass(1);
+    }
+    expect(asked.toSorted()).toEqual([`public ${document}`, "public https://ci.example/keys", "public https://ci.example/keys"]);
+  });
+
   test("of a bundle that a metadata document names are fetched apart from those of operators", async () => {
     const { asked, keysOf } = world({ [spiffe.bundleEndpoint]: { keys: [] } });
     for (const origin of [spiffe, { ...spiffe, ofDocument: true }]) {

@@ -42,7 +42,7 @@ test("keys are fetched when first needed, and concurrent callers share one fetch
 });
 
 describe("an unknown kid", () => {
-  test("is looked up again at once, once more a second later, and then once a minute", async () => {
+  test("is looked up again at once and a second later, and such a pair of look-ups comes once a minute", async () => {
     await keys.find("first");
     for (const kid of ["x1", "x2", "x3"]) expect(await refusalOf(() => keys.find(kid))).toEqual(["invalid_token", "key_unknown"]);
     expect(fetches).toBe(2);
@@ -55,6 +55,23 @@ describe("an unknown kid", () => {
     seconds += 1;
     await Promise.all(Array.from({ length: 20 }, (_, n) => refusalOf(() => keys.find(`y${n}`))));
     expect(fetches).toBe(4);
+    seconds += 1;
+    await refusalOf(() => keys.find("x5"));
+    expect(fetches).toBe(5);
+  });
+
+  test("is found within a second also where look-ups failed before that", async () => {
+    await keys.find("first");
+    unreachable = true;
+    for (const _ of [1, 2]) {
+      expect(await refusalOf(() => keys.find("second"))).toEqual(["temporarily_unavailable", "keys_unavailable"]);
+      seconds += 5;
+    }
+    unreachable = false;
+    expect(await refusalOf(() => keys.find("second"))).toEqual(["invalid_token", "key_unknown"]);
+    published = new Map([["second", second]]);
+    seconds += 1;
+    expect(await keys.find("second")).toBe(second);
   });
 
   test("is found within a second where a cache answers with its old set, and replaces that only then", async () => {

@@ -33,7 +33,7 @@ test("SD-JWT VC §5: keys are read from the issuer's metadata, or from its jwks_
   expect(await keys().known.current(issuer.url)).toEqual([issuer.key.jwk]);
 });
 
-test("keys are cached for ten minutes, and fetched again for an unknown key: at once, two seconds later, and then once a minute", async () => {
+test("keys are cached for ten minutes, and fetched again for an unknown key: at once and two seconds later, such a pair once a minute", async () => {
   const { clock, known, fetches } = keys();
   await Promise.all([known.current(issuer.url), known.current(issuer.url)]);
   clock.pass(59);
