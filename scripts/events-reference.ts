@@ -16,7 +16,8 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "refresh_token.replayed": "A refresh token that had been replaced was used again; its family ended.",
   "session.started": "A user signed in.",
   "session.proved": "A signed-in user proved again who they are.",
-  "session.refused": "A sign-in failed: wrong password, unknown address or disabled account, as `reason` says.",
+  "session.refused":
+    "A sign-in failed: wrong password, unknown address, disabled account, or a right password where the realm demands more (`sign_in_too_weak`), as `reason` says.",
   "session.ended": "A user signed out, or the session was ended; `clientId` is that of the access token of `POST /auth/logout`.",
   "user.registered": "An account was opened: by its user, or as `reason` says, such as `by_operator` or `imported`.",
   "user.invited": "An operator invited a user.",

@@ -194,7 +194,7 @@ export interface Sessions {
    * @returns undefined when the user is unknown or disabled, the password has been changed or the passkey or identity removed since, a second
    *   factor is missing that was added since, or the half or the session to be raised has ended
    * @throws {Refusal} unauthenticated for a `factor` that was used or is unknown, or by which no session starts; forbidden for one that is
-   *   to be `asDemanded` and would be weaker
+   *   to be `asDemanded`, would start otherwise and would be weaker
    */
   start(session: NewSessionRecord, audit: AuditEntry | undefined): Promise<Session | undefined>;
   /** @returns undefined when the session is unknown, expired or ended, or its user is disabled. Coalesced, never cached. */

@@ -1,7 +1,7 @@
 import type { LiveSession, NewSessionRecord, Session, Sessions, SignedIn } from "../accounts/ports.ts";
 import { signInOver, signInTooWeak } from "../accounts/second-factor.ts";
 import type { AuditEntry } from "../audit.ts";
-import { ACR_VALUES, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
+import { ACR_VALUES, isAsStrong, PASSWORD_ACR, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { isUuid, type SecretHash } from "../random.ts";
 import { insertAudit } from "./audit-log.ts";
 import { isUnavailable } from "./availability.ts";
@@ -55,11 +55,11 @@ const START = statement(
   `with proved as materialized (
      select user_id from credentials where user_id = $3::uuid and type = 'password' and generation = $7::int for share),
    proved_passkey as materialized (select id from passkeys where id = $15::uuid and user_id = $3::uuid for key share),
-   owner as (
+   entitled as (
      select id, epoch, realm_id from users where id = $3::uuid and enabled and ($7::int is null or exists (select 1 from proved))
        and ($15::uuid is null or exists (select 1 from proved_passkey))
-       and ($11::text <> '${PASSWORD_ACR}' or $16::boolean or not ${hasApp("users.id")})
-       and (not $17::boolean or ${rank("$11::text")} >= ${rank(demandedOf("users"))})),
+       and ($11::text <> '${PASSWORD_ACR}' or $16::boolean or not ${hasApp("users.id")})),
+   owner as (select * from entitled where not $17::boolean or ${rank("$11::text")} >= ${rank(demandedOf("entitled"))}),
    continued as (
      update sessions set token_hash = $2::bytea, expires_at = now() + make_interval(secs => $4::int), address = $8::text,
        browser = $9::text, system = $10::text, last_seen_at = now(), proved_at = coalesce(to_timestamp($13::float8), now()), proved_acr = $11::text, amr = $12::text[]
@@ -78,13 +78,7 @@ const START = statement(
    logged as (${insertAudit(`(
      select case when exists (select 1 from continued) then value || '{"event": "session.proved"}' else value end as audit
      from present, jsonb_array_elements($6::jsonb)) as entries`)})
-   select ${session("present", "owner")}, (select to_jsonb(replaced) from replaced) as replaced from present, owner`,
-);
-
-/** The class that the realm of a user demands, if a sign-in is weaker. */
-const STRONGER_DEMANDED = statement(
-  "session_stronger_demanded",
-  `select ${demandedOf("users")} as acr from users where id = $1::uuid and enabled and ${rank("$2::text")} < ${rank(demandedOf("users"))}`,
+   select ${session("present", "entitled")}, (select to_jsonb(replaced) from replaced) as replaced from entitled left join present on true`,
 );
 
 /** `last_seen_at` is updated at most this often: a write for each request would cost too much. */
@@ -126,6 +120,8 @@ const UPSTREAM = statements("identity", {
 });
 
 type StartedRow = Session & { readonly replaced: (EndedColumns & { readonly user_id: string }) | null };
+/** The user may start a session, but this one was too weak, or the one to be raised has ended. */
+type NotStarted = { readonly id: null } & Pick<Session, "requiredAcr">;
 
 /**
  * Starts a session, by itself or within another transaction; within one where it is of an upstream identity, completes a half, uses up a second
@@ -144,13 +140,13 @@ export async function startSession(tx: Tx, record: NewSessionRecord, audit: Audi
     ...[place?.address ?? null, place?.browser ?? null, place?.system ?? null],
     ...[acr, amr, record.provedAt ?? null, raises, record.passkey ?? null, record.carried === true, record.asDemanded === true],
   ];
-  const [started] = await tx.query<StartedRow>(START, parameters);
-  if (started === undefined && record.asDemanded) {
-    const stronger = await firstRow<{ acr: string }>(tx, STRONGER_DEMANDED, [record.userId, acr]);
-    if (stronger !== undefined) throw signInTooWeak(stronger.acr);
+  const started = await firstRow<StartedRow | NotStarted>(tx, START, parameters);
+  if (started === undefined || started.id === null) {
+    const demanded = record.asDemanded === true ? started?.requiredAcr : undefined;
+    if (demanded && !isAsStrong(acr, demanded)) throw signInTooWeak(demanded);
+    if (factor !== undefined) throw signInOver();
+    return undefined;
   }
-  if (started === undefined && factor !== undefined) throw signInOver();
-  if (started === undefined) return undefined;
   const { replaced, ...session } = started;
   if (replaced !== null) await endCodesAndGrants(tx, replaced.user_id, [replaced]);
   if (upstream === undefined) return session;

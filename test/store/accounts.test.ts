@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { NewSessionRecord } from "../../src/accounts/ports.ts";
 import { TWO_FACTOR_ACR } from "../../src/protocol/authentication-context.ts";
 import type { SecretHash } from "../../src/random.ts";
 import { clientDirectory } from "../../src/store/clients.ts";
@@ -166,6 +167,21 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       await store.endAll(user.id, anAudit("session.ended"));
       expect(await raise(third, second)).toBeUndefined();
       expect(await store.byHash(third)).toBeUndefined();
+    });
+
+    test("a session that is weaker than the realm demands is refused where the realm decides, and only if its proof still holds", async () => {
+      const realmId = anId();
+      await runText(database.sql, `insert into realms (id, name, required_acr) values ('${realmId}', 'strict', '${TWO_FACTOR_ACR}')`, []);
+      const store = sessions(database.sql);
+      const user = await aUser(database.sql, { realmId });
+      const start = (more: Partial<NewSessionRecord>) =>
+        store.start({ id: anId(), hash: aHash(), userId: user.id, ttl: 60, ...more }, anAudit("session.started"));
+      await expect(start({ generation: 0, asDemanded: true })).rejects.toMatchObject({ reason: "sign_in_too_weak" });
+      expect(await start({ generation: 1, asDemanded: true })).toBeUndefined(); // the password was changed since the proof
+      expect(await start({ generation: 0, asDemanded: true, acr: TWO_FACTOR_ACR })).toMatchObject({ acr: TWO_FACTOR_ACR });
+      expect(await start({ generation: 0 })).toMatchObject({ requiredAcr: TWO_FACTOR_ACR });
+      await database.sql.query(disable, [user.id]);
+      expect(await start({ generation: 0, asDemanded: true })).toBeUndefined();
     });
 
     test("a disabled or unknown user cannot start a session, and a disabled user's sessions are not found", async () => {

@@ -68,7 +68,7 @@ export async function furtherLists(sql: Sql): Promise<void> {
   const realmId = DEFAULT_REALM;
   const [resources, connections, identities] = [managedResources(sql), managedConnections(sql), managedIdentities(sql)];
   await inEachOrder(RESOURCE_SORTS, (part) => resources.list({ realmId }, part));
-  await inEachOrder(CONNECTION_SORTS, (part) => connections.list({ realmId }, part));
+  for (const filter of [{}, { realmId }]) await inEachOrder(CONNECTION_SORTS, (part) => connections.list(filter, part));
   await inEachOrder(REALM_SORTS, (part) => managedRealms(sql).list({}, part));
   await inEachOrder(["name"], (part) => managedScopes(sql).list({ realmId }, part));
   await inEachOrder(WORKLOAD_ISSUER_SORTS, (part) => managedIssuers(sql).list({}, part));

@@ -68,7 +68,7 @@ const mutationCache = new MutationCache({ onError: (error) => readAgain(error), 
 
 /**
  * Reads again what the screen shows. What was being read for the first time may be from before a change, and the library would be
- * content with that answer, so it is asked for once more.
+ * content with that answer, so it is asked for once more. A screen that is opened after the change needs `invalidateQueries` alone.
  */
 export function refresh(filters: Pick<QueryFilters, "queryKey"> = {}): Promise<void> {
   void queryClient.cancelQueries({ ...filters, predicate: ({ state }) => state.data === undefined });

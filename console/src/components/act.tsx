@@ -8,12 +8,17 @@ import { FailureNote } from "./failure.tsx";
 export const showFailure = (error: unknown): void =>
   void notifications.show({ message: <FailureNote error={error} />, color: "red", autoClose: false });
 
+/** Milliseconds after which is said what was done, though the screen cannot be read again. */
+const LATEST = 3000;
+
 /** Does something at the server, reads again what the screen shows, and says how it went once that is seen. @returns whether it was done */
 export async function act(work: Promise<unknown>, done: string): Promise<boolean> {
   try {
     await work;
     readAgain(); // an act is done before that
-    void wasReadAgain().then(() => notifications.show({ message: done }));
+    void Promise.race([wasReadAgain(), new Promise((resolve) => setTimeout(resolve, LATEST))]).then(() =>
+      notifications.show({ message: done }),
+    );
     return true;
   } catch (error) {
     showFailure(error);

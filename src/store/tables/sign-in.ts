@@ -25,7 +25,13 @@ export const CONNECTIONS = table(
     createdAt: createdAt(),
     updatedAt: nullable(time()),
   },
-  { indexes: { connections_name_index: '(realm_id, name collate "C", id)', connections_realm_index: "(realm_id, id)" } },
+  {
+    indexes: {
+      connections_name_index: '(realm_id, name collate "C", id)',
+      connections_realm_index: "(realm_id, id)",
+      connections_all_name_index: '(name collate "C", id)',
+    },
+  },
 );
 
 /** The upstream session that started a session. */

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, refresh } from "../../api/client.ts";
+import { api, queryClient, refresh } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote } from "../../components/failure.tsx";
@@ -161,7 +161,7 @@ function Dangers({ client, can }: ClientPart) {
   const removal = useMutation({
     mutationFn: () => procedures.delete.mutate({ id: client.id }),
     onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/clients" }).then(() => refresh()),
+    onSuccess: (_, _sent, move) => move({ to: "/clients" }).then(() => queryClient.invalidateQueries()),
   });
   const rotate = async () => {
     if (await confirm({ title: texts.rotate, of: client.name, consequences: texts.rotateConsequences, act: texts.rotate }))

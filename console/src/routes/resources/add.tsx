@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { useEdits } from "../../api/changes.ts";
-import { api, type ManagementOutputs, refresh, trpc } from "../../api/client.ts";
+import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { useMoveOn } from "../../components/move-on.ts";
@@ -63,7 +63,7 @@ function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
       }),
     onMutate: moveOn,
     // Not after the metadata was read again, for which a slow resource can be waited for.
-    onSuccess: (_, _sent, move) => move({ to: "/resources/view", search: { uri: resource } }).then(() => refresh()),
+    onSuccess: (_, _sent, move) => move({ to: "/resources/view", search: { uri: resource } }).then(() => queryClient.invalidateQueries()),
   });
   return (
     <Form onSubmit={() => creation.mutate()}>

@@ -3,7 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, refresh, trpc } from "../../api/client.ts";
+import { api, queryClient, refresh, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
@@ -91,7 +91,7 @@ function Kinds({ resource }: { readonly resource: Resource }) {
   const removal = useMutation({
     mutationFn: () => api.operator.resources.remove.mutate(named),
     onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/resources" }).then(() => refresh()),
+    onSuccess: (_, _sent, move) => move({ to: "/resources" }).then(() => queryClient.invalidateQueries()),
   });
   const remove = async () => {
     if (await confirm({ title: texts.remove, of: resource.resource, consequences: texts.removeConsequences, act: texts.remove }))

@@ -32,8 +32,8 @@ export const devicePage: FormHandlers = {
   },
   async POST(visit) {
     const { ctx, ports, cookies } = visit;
-    const signedIn = await signedInTo(visit);
     const form = await formFor(visit, PURPOSE);
+    const signedIn = await signedInTo(visit); // also for the branding of a page that says what is wrong
     const userCode = form.get("user_code") ?? "";
     const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
     try {
