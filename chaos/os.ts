@@ -23,9 +23,15 @@ export const isAlive = (pid: number): boolean => {
   return state !== undefined && state !== "Z";
 };
 
-/** Sends a signal to processes. Those that have ended are left out. */
+/** Sends a signal to processes. Those that have ended are left out, also where they end at this moment: PostgreSQL's own go with the first of them. */
 export function signal(pids: readonly number[], name: NodeJS.Signals): void {
-  for (const pid of pids) if (isAlive(pid)) process.kill(pid, name);
+  for (const pid of pids) {
+    try {
+      if (isAlive(pid)) process.kill(pid, name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
 }
 
 /** Kills processes, and waits until they have ended. */

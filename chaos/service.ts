@@ -16,7 +16,7 @@ import {
 } from "../test/support/processes.ts";
 import { PROVISIONED } from "../test/support/provisioned.ts";
 import { aDisk, type Disk, type Engine, startPostgres, startRedis } from "./engines.ts";
-import { commandOf, descendantsOf } from "./os.ts";
+import { commandOf, descendantsOf, signal } from "./os.ts";
 import { type Link, startLink } from "./proxy.ts";
 
 const NAME = "cores.example.test";
@@ -201,6 +201,6 @@ export async function startService(keys: Record<string, string>): Promise<Servic
 async function close(links: readonly Link[], disk: Disk, engines: readonly Engine[]): Promise<void> {
   await endProcesses();
   for (const link of links) link.close();
-  for (const engine of engines) for (const pid of engine.processes()) process.kill(pid, "SIGKILL");
+  for (const engine of engines) signal(engine.processes(), "SIGKILL");
   disk.remove();
 }
