@@ -3,7 +3,7 @@ export type Clock = () => number;
 
 export const systemClock: Clock = () => Math.floor(Date.now() / 1000);
 
-/** Seconds that the clock may step back by itself: the time of the database is known to the length of its answer. */
+/** Seconds that the clock may step back by itself: it follows the answers of the database, and some take longer than others. */
 const STEP = 2;
 
 /** Seconds since a moment. One that is ahead, for the clock was set back, is long ago: what is known since then is renewed, not kept for as long as that. */

@@ -111,7 +111,7 @@ function pairsOfLooks(clocks: Clocks) {
   const pause = () => secondsSince(clocks, lastAt);
   return {
     mayBegin: () => pause() >= (wasSecond ? LOOK_PAUSE_SECONDS : LOOK_AGAIN_SECONDS),
-    /** @param isFirst whatever was before, as after a failure */
+    /** @param isFirst of a pair in any case: a look that failed was none */
     begin(isFirst: boolean) {
       wasSecond = !isFirst && pause() < LOOK_PAUSE_SECONDS;
       lastAt = momentOf(clocks);

@@ -151,7 +151,7 @@ export interface NewSessionRecord {
   readonly provedAt?: number;
   /** The proof is that of another session, which was judged there. */
   readonly carried?: true;
-  /** For whom cannot raise it later: no session starts that is weaker than the user's realm demands. */
+  /** For a program, which cannot raise the session later: none starts that is weaker than the user's realm demands. */
   readonly asDemanded?: true;
 }
 

@@ -166,7 +166,7 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
   }).addOption(LIMIT);
   command(
     "update <realm>",
-    "set the scopes that open registration may grant in a realm, named by id or name",
+    "set the scopes that open registration may grant in a realm, named by id or name; clients register in the default realm alone",
     async (admin, named: string, change: Omit<RealmUpdate, "id">) => {
       const realm = await admin.operator.realms.update.mutate({ id: await realmId(admin, named), ...change });
       return output([realm], realm);

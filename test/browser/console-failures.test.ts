@@ -1,6 +1,6 @@
 import type { Page, Route } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
-import { adminAs, operatorAt } from "../support/admin.ts";
+import { aClientWithKeys, operatorAt } from "../support/admin.ts";
 import { openPage } from "../support/chromium.ts";
 import { openScreen, REFUSED, refusing, startConsole, typeInSearch } from "../support/console.ts";
 import { runText } from "../support/database.ts";
@@ -365,15 +365,7 @@ test("the screen of a metadata document names what it is about, or leads to the 
 });
 
 test("the buttons and questions by which keys are revoked name the key", async () => {
-  const { admin, id: ownerId } = await adminAs(server.url);
-  const { id } = await admin.operator.clients.create.mutate({
-    name: "With keys",
-    ownerId,
-    environment: "development",
-    redirectUris: ["https://keys.example.test/"],
-    grantTypes: ["authorization_code"],
-    tokenEndpointAuthMethod: "none",
-  });
+  const id = await aClientWithKeys(server.url);
   await openScreen(page, `/clients/${id}?tab=keys`);
   for (const name of ["first", "second"]) {
     await page.getByLabel("Name of the key").fill(name);

@@ -1,6 +1,6 @@
 import type { Locator, Page, Route } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
-import { adminAs, operatorAt } from "../support/admin.ts";
+import { aClientWithKeys, operatorAt } from "../support/admin.ts";
 import { held as heldOn, openScreen, REFUSED, startConsole } from "../support/console.ts";
 import { runText } from "../support/database.ts";
 import { PROVISIONED } from "../support/server.ts";
@@ -103,15 +103,7 @@ test("what was done is said once the screen shows it: what is asked next is abou
 });
 
 test("what is made while a list is read for the first time is in the list, though that answer is from before", async () => {
-  const { id: ownerId } = await adminAs(server.url);
-  const { id } = await operator.clients.create.mutate({
-    name: "With keys",
-    ownerId,
-    environment: "development",
-    redirectUris: ["https://keys.example.test/"],
-    grantTypes: ["authorization_code"],
-    tokenEndpointAuthMethod: "none",
-  });
+  const id = await aClientWithKeys(server.url);
   const listing = await held("**/trpc/*apiKeys.list*");
   await openScreen(page, `/clients/${id}?tab=keys`);
   const before = await (await listing.asked).fetch();

@@ -194,6 +194,7 @@ test("what somebody else has set for the registration in a realm stays when it i
   const { id } = await operator.realms.create.mutate({ name: "Shared" });
   const scopes = async () => (await operator.realms.get.query({ id })).dynamicRegistrationScopes;
   await openScreen(page, `/realms/${id}`);
+  await page.getByText("a list has an effect there alone").waitFor(); // this realm is not the default one
   await operator.realms.update.mutate({ id, dynamicRegistrationScopes: ["openid", "email"] });
   await button("Save scopes").click();
   await page.getByText(/^Saved/).waitFor();

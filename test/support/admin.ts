@@ -15,5 +15,19 @@ export async function adminAs(
 /** The operator procedures, called by the operator of the tests. */
 export const operatorAt = async (url: string): Promise<AdminClient["operator"]> => (await adminAs(url)).admin.operator;
 
+/** A client in development of the operator of the tests, who alone may give it static API keys. @returns its id */
+export async function aClientWithKeys(url: string): Promise<string> {
+  const { admin, id: ownerId } = await adminAs(url);
+  const { id } = await admin.operator.clients.create.mutate({
+    name: "With keys",
+    ownerId,
+    environment: "development",
+    redirectUris: ["https://keys.example.test/"],
+    grantTypes: ["authorization_code"],
+    tokenEndpointAuthMethod: "none",
+  });
+  return id;
+}
+
 /** The refusal of a call, or undefined when it succeeds. */
 export const refusedWith = (call: Promise<unknown>) => call.then(() => undefined, refusalOf);

@@ -755,6 +755,7 @@ export const de: Texts = {
     required: "Verlangte Anmeldung",
     requiredDetail: "Benutzer dieses Realms erhalten Tokens nur nach einer Anmeldung dieser Stärke.",
     classes: { "": "Jede Anmeldung", "urn:countersign:mfa": "Zwei Faktoren", phr: "Sicher gegen Phishing (Passkey)" },
+    ofDefault: "Clients, die sich selbst registrieren, gehören zum Realm „default“: Nur dort wirkt eine Liste.",
     ownScopes: "Dieser Realm hat eine eigene Liste von Scopes",
     scopes: "Scopes",
     scopesDetail: "Was ein Client verlangen darf, der sich selbst registriert. Trennen Sie Scopes durch Leerzeichen.",

@@ -699,6 +699,7 @@ export const en = {
     classes: { "": "Any sign-in", "urn:countersign:mfa": "Two factors", phr: "Resistant to phishing (passkey)" } as Readonly<
       Record<string, string>
     >,
+    ofDefault: "Clients that register themselves belong to the realm “default”: a list has an effect there alone.",
     ownScopes: "This realm has its own list of scopes",
     scopes: "Scopes",
     scopesDetail: "What a client that registers itself may ask for. Separate scopes with spaces.",

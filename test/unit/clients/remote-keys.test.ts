@@ -77,6 +77,9 @@ test("an unknown key id causes a fetch at once and two seconds later, and such a
   expect([await renewed(), fetches()]).toEqual([["three"], 3]);
   clock.pass(1);
   expect([await renewed(), fetches()]).toEqual([["four"], 4]);
+  publish("five");
+  clock.pass(2);
+  expect([await renewed(), fetches()]).toEqual([["five"], 5]);
 });
 
 test("a new key is found within two seconds where a cache answers with its old set, and replaces that only then", async () => {

@@ -52,12 +52,15 @@ test("keys are cached for ten minutes, and fetched again for an unknown key: at 
   clock.pass(2);
   await known.refreshed(issuer.url);
   expect(fetches()).toBe(4);
+  clock.pass(2);
+  await known.refreshed(issuer.url);
+  expect(fetches()).toBe(5);
   clock.pass(599);
   await known.current(issuer.url);
-  expect(fetches()).toBe(4);
+  expect(fetches()).toBe(5);
   clock.pass(2);
   await known.current(issuer.url);
-  expect(fetches()).toBe(5);
+  expect(fetches()).toBe(6);
 });
 
 test.for([

@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, Stack, Switch, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
@@ -57,7 +57,7 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
   );
 }
 
-function Registration({ realm: { id, dynamicRegistrationScopes: current } }: { readonly realm: RealmRecord }) {
+function Registration({ realm: { id, name, dynamicRegistrationScopes: current } }: { readonly realm: RealmRecord }) {
   const { fields, begun, edit, settle } = useEdits({ isOwn: current !== null, scopes: (current ?? []).join(" ") });
   const saving = useMutation({
     mutationFn: async ({ isOwn, scopes }: typeof fields) => {
@@ -75,6 +75,7 @@ function Registration({ realm: { id, dynamicRegistrationScopes: current } }: { r
   return (
     <Form onSubmit={() => saving.mutate(fields)}>
       <Stack maw="30rem">
+        {name !== "default" && <Text>{texts.ofDefault}</Text>}
         <Switch label={texts.ownScopes} checked={fields.isOwn} onChange={({ currentTarget }) => edit({ isOwn: currentTarget.checked })} />
         {fields.isOwn && (
           <TextInput
