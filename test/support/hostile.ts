@@ -39,6 +39,10 @@ const textsOf = (user: string, client: string, agent: string): readonly (readonl
     [HOSTILE, REALM, JSON.stringify({ name: HOSTILE, accent: SCRIPT, support: SCRIPT, termsUrl: SCRIPT })],
   ],
   [
+    "insert into connections (id, realm_id, name, protocol, issuer, title, client_id, auth_method, scopes, domains, trusts_acr, enabled) values ($2, $3, 'hostile', 'oidc', $4, $1, $1, 'none', array[$1], array[$1], false, true)",
+    [HOSTILE, anId(), DEFAULT_REALM_ID, SCRIPT],
+  ],
+  [
     "insert into resources (id, realm_id, resource, name, scopes, clients, enabled, origin) values ($2, $3, $4, $1, $5::jsonb, '{registered}', true, 'operator')",
     [HOSTILE, anId(), DEFAULT_REALM_ID, RESOURCE, JSON.stringify([{ name: HOSTILE, title: {}, detail: {} }])],
   ],
@@ -81,6 +85,9 @@ export async function loadHostile(sql: Sql): Promise<readonly string[]> {
     "/explain",
     `/explain?request=${REQUEST}`,
     "/keys",
+    "/connections",
+    "/connections/new",
+    "/connections/view?name=hostile",
     "/realms",
     `/realms/${REALM}`,
     "/settings",
