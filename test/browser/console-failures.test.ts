@@ -430,7 +430,7 @@ test("saving without changes sends nothing", async () => {
   await openScreen(page, `/clients/${id}`);
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("Saved. It is in force now.").first().waitFor();
-  await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+  await openScreen(page, `/resources/view?uri=${resource}&tab=settings`);
   const again = (name: string) => page.waitForResponse((response) => response.url().includes(name));
   await Promise.all([again("operator.resources.get"), page.getByRole("button", { name: "Save" }).click()]);
   await openScreen(page, `/realms/${realm}`);
@@ -469,7 +469,7 @@ test("saving one member of a client, a resource or a branding leaves alone what 
 
   const resource = "https://notes.example.test/mcp";
   await operator.resources.create.mutate({ resource, name: "Notes", scopes: [{ name: "notes:read" }], clients: ["named"] });
-  await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+  await openScreen(page, `/resources/view?uri=${resource}&tab=settings`);
   await page.getByLabel("Those that registered themselves").check();
   await operator.resources.update.mutate({ resource, enabled: false });
   await page.getByRole("button", { name: "Save" }).click();

@@ -63,7 +63,7 @@ test.for([
     async () => {
       const resource = "https://late.example.test/mcp";
       await (await operatorAt(server.url)).resources.create.mutate({ resource });
-      await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+      await openScreen(page, `/resources/view?uri=${resource}&tab=settings`);
       await button("Remove the record").click();
       await confirm("Remove the record");
     },
@@ -165,9 +165,9 @@ test("what was chosen for a resource is not kept for another one", async () => {
   const [one, other] = ["https://one.example.test/mcp", "https://other.example.test/mcp"];
   for (const resource of [one, other]) await operator.resources.create.mutate({ resource, clients: ["named"] });
   const kind = page.getByLabel("Those that registered themselves");
-  await openScreen(page, `/resources/view?uri=${one}&tab=clients`);
+  await openScreen(page, `/resources/view?uri=${one}&tab=settings`);
   await kind.waitFor();
-  await openScreen(page, `/resources/view?uri=${other}&tab=clients`);
+  await openScreen(page, `/resources/view?uri=${other}&tab=settings`);
   await kind.check();
   await page.goBack();
   await page.getByRole("main").getByText(one, { exact: true }).first().waitFor();

@@ -118,7 +118,7 @@ test("what somebody else has added to or taken from a list stays so when another
 
   const resource = "https://shared.example.test/mcp";
   await operator.resources.create.mutate({ resource, name: "Shared", scopes: [{ name: "shared:read" }], clients: ["named", "document"] });
-  await openScreen(page, `/resources/view?uri=${resource}&tab=clients`);
+  await openScreen(page, `/resources/view?uri=${resource}&tab=settings`);
   await page.getByLabel("Those that registered themselves").check();
   await operator.resources.update.mutate({ resource, clients: ["named"] });
   await button("Save").click();
@@ -253,5 +253,5 @@ test("asks by name before it replaces a secret or removes a record", async () =>
     return text;
   };
   expect(await asked(`/clients/${client.id}?tab=settings`, "Replace the secret")).toContain("Named client");
-  expect(await asked(`/resources/view?uri=${resource}&tab=clients`, "Remove the record")).toContain(resource);
+  expect(await asked(`/resources/view?uri=${resource}&tab=settings`, "Remove the record")).toContain(resource);
 });

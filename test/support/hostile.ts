@@ -76,7 +76,7 @@ export async function loadHostile(sql: Sql): Promise<readonly string[]> {
     ...tabs(`/clients/document?client=${encodeURIComponent(DOCUMENT)}`, "consents", "audit"),
     "/resources",
     "/resources/new",
-    ...tabs(resource, "clients", "refusals", "doctor"),
+    ...tabs(resource, "scopes", "settings", "refusals", "doctor"),
     "/agents",
     `/agents/${await idOf(agent)}`,
     "/users",

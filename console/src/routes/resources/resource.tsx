@@ -1,4 +1,4 @@
-import { Badge, Button, Checkbox, Group, Stack, Tabs, Text } from "@mantine/core";
+import { Badge, Button, Checkbox, Group, Stack, Tabs, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
@@ -7,6 +7,7 @@ import { api, queryClient, refresh, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
+import { Form } from "../../components/form.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
@@ -16,10 +17,11 @@ import { RecordTable } from "../audit/records.tsx";
 import { Connect } from "./connect.tsx";
 import { Doctor } from "./doctor.tsx";
 import type { Resource } from "./record.ts";
+import { Scopes } from "./scopes.tsx";
 
 const { resources: texts } = T;
 
-const TABS = ["connect", "clients", "refusals", "doctor"] as const;
+const TABS = ["connect", "scopes", "settings", "refusals", "doctor"] as const;
 
 export function ResourcePage() {
   const { uri = "", tab } = useSearch({ from: "/frame/resources/view" });
@@ -42,15 +44,19 @@ export function ResourcePage() {
       >
         <Tabs.List>
           <Tabs.Tab value="connect">{texts.connect}</Tabs.Tab>
-          <Tabs.Tab value="clients">{texts.clients}</Tabs.Tab>
+          <Tabs.Tab value="scopes">{texts.scopes}</Tabs.Tab>
+          <Tabs.Tab value="settings">{texts.settings}</Tabs.Tab>
           <Tabs.Tab value="refusals">{texts.refusals}</Tabs.Tab>
           <Tabs.Tab value="doctor">{texts.doctor}</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="connect" pt="md">
           <Connect resource={data} />
         </Tabs.Panel>
-        <Tabs.Panel value="clients" pt="md" keepMounted>
-          <Kinds key={data.resource} resource={data} />
+        <Tabs.Panel value="scopes" pt="md">
+          <Scopes resource={data} />
+        </Tabs.Panel>
+        <Tabs.Panel value="settings" pt="md" keepMounted>
+          <Settings key={data.resource} resource={data} />
         </Tabs.Panel>
         <Tabs.Panel value="refusals" pt="md">
           <Refusals resource={data} />
@@ -63,23 +69,37 @@ export function ResourcePage() {
   );
 }
 
+interface Fields {
+  readonly name: string;
+  readonly kinds: readonly string[];
+  readonly enabled: boolean;
+  readonly lifetime: string;
+}
+
 const KINDS = ["registered", "document", "named"] as const;
 
-/** Which kinds of clients may ask for its scopes. */
-function Kinds({ resource }: { readonly resource: Resource }) {
+/** Its name, which kinds of clients may ask for its scopes, and how long its tokens last. */
+function Settings({ resource }: { readonly resource: Resource }) {
   const confirm = useConfirm();
   const moveOn = useMoveOn();
-  const { fields, begun, edit, settle } = useEdits<{ readonly kinds: readonly string[]; readonly enabled: boolean }>({
-    kinds: resource.clients,
-    enabled: resource.enabled,
+  const { fields, begun, edit, assertUnchanged, settle } = useEdits<Fields>({
+    ...{ name: resource.name, kinds: resource.clients, enabled: resource.enabled },
+    lifetime: String(resource.accessTokenLifetime ?? ""),
   });
   const named = { realmId: resource.realmId, resource: resource.resource };
   const saving = useMutation({
-    mutationFn: async ({ enabled, kinds }: typeof fields) => {
+    mutationFn: async (sent: Fields) => {
+      const { name, enabled, kinds, lifetime } = sent;
       const inOrder = (some: readonly string[]) => KINDS.filter((kind) => some.includes(kind));
       const now = await api.operator.resources.get.query(named); // others may have changed the kinds since the screen was read
-      const record = { enabled: resource.enabled, clients: inOrder(now.clients) };
-      const changes = changesTo(record, { enabled, clients: inOrder(mergedList(begun.kinds, kinds, now.clients)) });
+      assertUnchanged(sent, { name: now.name, lifetime: String(now.accessTokenLifetime ?? "") });
+      const changes = changesTo(
+        { ...resource, clients: inOrder(now.clients) },
+        {
+          ...{ name, enabled, clients: inOrder(mergedList(begun.kinds, kinds, now.clients)) },
+          accessTokenLifetime: lifetime.trim() === "" ? null : Number(lifetime),
+        },
+      );
       return sendChanges(changes, (some) => api.operator.resources.update.mutate({ ...named, ...some, updatedAt: now.updatedAt }));
     },
     onSuccess: async (_, sent) => {
@@ -99,30 +119,51 @@ function Kinds({ resource }: { readonly resource: Resource }) {
   };
   const error = saving.error ?? removal.error;
   return (
-    <Stack align="flex-start">
-      <Checkbox.Group label={texts.kindsQuestion} value={[...fields.kinds]} onChange={(kinds) => edit({ kinds })}>
-        <Stack mt="xs" gap="xs">
-          {KINDS.map((kind) => (
-            <Checkbox key={kind} value={kind} label={texts.kinds[kind]} />
-          ))}
-        </Stack>
-      </Checkbox.Group>
-      <Checkbox
-        label={T.common.enabled}
-        description={texts.enabledDetail}
-        checked={fields.enabled}
-        onChange={({ currentTarget }) => edit({ enabled: currentTarget.checked })}
-      />
-      {error && <FailureNote error={error} />}
-      <Group>
-        <Button onClick={() => saving.mutate(fields)} loading={saving.isPending}>
-          {T.clients.settings.save}
-        </Button>
-        <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
-          {texts.remove}
-        </Button>
-      </Group>
-    </Stack>
+    <Form onSubmit={() => saving.mutate(fields)}>
+      <Stack align="flex-start">
+        <TextInput
+          label={T.clients.name}
+          description={texts.nameDetail}
+          required
+          w="100%"
+          maw="30rem"
+          value={fields.name}
+          onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
+        />
+        <Checkbox.Group label={texts.kindsQuestion} value={[...fields.kinds]} onChange={(kinds) => edit({ kinds })}>
+          <Stack mt="xs" gap="xs">
+            {KINDS.map((kind) => (
+              <Checkbox key={kind} value={kind} label={texts.kinds[kind]} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        <Checkbox
+          label={T.common.enabled}
+          description={texts.enabledDetail}
+          checked={fields.enabled}
+          onChange={({ currentTarget }) => edit({ enabled: currentTarget.checked })}
+        />
+        <TextInput
+          label={texts.lifetime}
+          description={texts.lifetimeDetail}
+          inputMode="numeric"
+          pattern="[0-9]*"
+          w="100%"
+          maw="30rem"
+          value={fields.lifetime}
+          onChange={({ currentTarget }) => edit({ lifetime: currentTarget.value })}
+        />
+        {error && <FailureNote error={error} />}
+        <Group>
+          <Button type="submit" loading={saving.isPending}>
+            {T.clients.settings.save}
+          </Button>
+          <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
+            {texts.remove}
+          </Button>
+        </Group>
+      </Stack>
+    </Form>
   );
 }
 
