@@ -6,12 +6,13 @@ import { registerAgentCommands, registerDelegationCommands } from "./delegations
 import { registerDoctorCommand } from "./doctor/command.ts";
 import { registerExplainCommand } from "./explain.ts";
 import { registerApiKeyCommands } from "./keys.ts";
+import { registerRealmCommands } from "./realms.ts";
 import { registerResourceCommands } from "./resources.ts";
 import { registerScopeCommands } from "./scopes.ts";
 import { registerSignInCommands } from "./sign-in.ts";
 import type { Terminal } from "./terminal.ts";
 import { registerTokenCommand } from "./token/command.ts";
-import { registerRealmCommands, registerUserCommands } from "./users-and-realms.ts";
+import { registerUserCommands } from "./users.ts";
 import { registerWorkloadCommands } from "./workloads.ts";
 
 /**

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { CONNECTION_AUTH_METHODS, PRESETS } from "../upstream/connection.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
 import { collect, LIMIT, listed, type Most, managementCommands, type Output, setting, Yes } from "./management-api.ts";
-import { REALM, realmNamed } from "./scopes.ts";
+import { REALM, realmNamed } from "./realms.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-files-and-factors.ts";

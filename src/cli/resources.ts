@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import { collect, digits, LIMIT, listed, type Most, managementCommands, type Output, orNull, setting, Yes } from "./management-api.ts";
-import { REALM, realmNamed } from "./scopes.ts";
+import { REALM, realmNamed } from "./realms.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";

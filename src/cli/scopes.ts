@@ -1,8 +1,8 @@
-import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
-import { type Command, Option } from "commander";
-import { CommandFailure, EXIT } from "./failure.ts";
-import { everyPage, LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
-import { printable, table } from "./table.ts";
+import type { ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import type { Command } from "commander";
+import { LIMIT, listed, type Most, managementCommands, type Output, Yes } from "./management-api.ts";
+import { REALM, realmNamed } from "./realms.ts";
+import { table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 type Scope = ManagementOutputs["operator"]["scopes"]["list"]["scopes"][number];
@@ -11,8 +11,6 @@ type NewWords = ManagementInputs["operator"]["scopes"]["set"];
 type Options = { readonly realm?: string };
 
 type Words = { readonly titleEn?: string; readonly titleDe?: string; readonly detailEn?: string; readonly detailDe?: string };
-
-export const REALM = new Option("--realm <realm>", "name or id of the realm; without it: the default realm");
 
 export function registerScopeCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "scopes", "descriptions of scopes on the consent page, for operators");
@@ -57,18 +55,3 @@ const wordings = ({ titleEn, titleDe, detailEn, detailDe }: Words): Pick<NewWord
   title: { ...(titleEn !== undefined && { en: titleEn }), ...(titleDe !== undefined && { de: titleDe }) },
   detail: { ...(detailEn !== undefined && { en: detailEn }), ...(detailDe !== undefined && { de: detailDe }) },
 });
-
-/** The id of a realm that is named by id or name. @throws {CommandFailure} for an unknown realm */
-export async function realmId({ operator }: AdminClient, named: string): Promise<string> {
-  const found = await everyPage("realms", (at) =>
-    operator.realms.list.query({ ...(named !== "" && { search: named.slice(0, 200) }), ...at }),
-  );
-  const realm = found.find(({ id, name }) => id === named.toLowerCase() || name === named);
-  if (realm === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(named)}.`);
-  return realm.id;
-}
-
-/** @throws {CommandFailure} for an unknown realm */
-export async function realmNamed(admin: AdminClient, realm: string | undefined): Promise<{ readonly realmId?: string }> {
-  return realm === undefined ? {} : { realmId: await realmId(admin, realm) };
-}

@@ -8,7 +8,7 @@ import { asFailure } from "../../src/cli/as-failure.ts";
 import { forgetSession, type Kept, keepSession, withSessionLock } from "../../src/cli/kept-sessions.ts";
 import { logout, signedIn } from "../../src/cli/session.ts";
 import { registerSignInCommands } from "../../src/cli/sign-in.ts";
-import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { registerUserCommands } from "../../src/cli/users.ts";
 import { systemClock } from "../../src/clock.ts";
 import { auditOf } from "../support/accounts.ts";
 import { aBrowser, type Browser } from "../support/browser.ts";

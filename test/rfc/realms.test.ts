@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerConnectionCommands } from "../../src/cli/connections.ts";
 import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
-import { registerRealmCommands } from "../../src/cli/users-and-realms.ts";
+import { registerRealmCommands } from "../../src/cli/realms.ts";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";

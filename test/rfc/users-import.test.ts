@@ -6,7 +6,7 @@ import argon2 from "argon2";
 import bcrypt from "bcrypt";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { verifierOf } from "../../src/accounts/hashing-job.ts";
-import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { registerUserCommands } from "../../src/cli/users.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";

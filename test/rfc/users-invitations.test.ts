@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { linkTokenHash } from "../../src/accounts/mails.ts";
-import { registerUserCommands } from "../../src/cli/users-and-realms.ts";
+import { registerUserCommands } from "../../src/cli/users.ts";
 import { invitations } from "../../src/store/invitations.ts";
 import { auditOf } from "../support/accounts.ts";
 import { adminAs, operatorAt, refusedWith } from "../support/admin.ts";

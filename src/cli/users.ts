@@ -1,29 +1,13 @@
-import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Language } from "../texts/languages.ts";
-import { CommandFailure, contentOf, EXIT, secretIn } from "./failure.ts";
-import {
-  collectOr,
-  digits,
-  LIMIT,
-  listed,
-  type Most,
-  managementCommands,
-  NULL,
-  type Output,
-  oneOf,
-  orNull,
-  setting,
-} from "./management-api.ts";
-import { realmId } from "./scopes.ts";
-import { SIGN_INS, signInClass } from "./sign-in-class.ts";
-import { printable, record, table, whenOf } from "./table.ts";
+import { CommandFailure, EXIT, secretIn } from "./failure.ts";
+import { digits, LIMIT, listed, type Most, managementCommands, type Output, oneOf } from "./management-api.ts";
+import { printable, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { registerUserFactorCommands, registerUserFileCommands, userId, usersFound } from "./user-files-and-factors.ts";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
-type Realm = ManagementOutputs["operator"]["realms"]["update"];
-type RealmUpdate = ManagementInputs["operator"]["realms"]["update"];
 type Role = User["role"];
 
 const role: (value: string) => Role = oneOf("user", "developer", "operator");
@@ -150,65 +134,4 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
     "give a user a role",
     changing((users, id, newRole) => users.setRole.mutate({ id, role: newRole })),
   ).argument("<role>", "user, developer or operator", role);
-}
-
-export function registerRealmCommands(program: Command, terminal: Terminal): void {
-  const command = managementCommands(program, terminal, "realms", "realms, for operators");
-  const scopesOf = ({ dynamicRegistrationScopes: scopes }: Realm) => (scopes?.length === 0 ? "none" : scopes);
-  const output = (listed: readonly Realm[], value: unknown): Output => ({
-    value,
-    text: table(listed, { ID: "id", NAME: "name", "REGISTRATION SCOPES": scopesOf }),
-  });
-
-  command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }, { limit }: Most) => {
-    const { items, total } = await listed("realms", (at) => operator.realms.list.query(at), limit);
-    return { ...output(items, items), total };
-  }).addOption(LIMIT);
-  command(
-    "update <realm>",
-    "set the scopes that open registration may grant in a realm, named by id or name; clients register in the default realm alone",
-    async (admin, named: string, change: Omit<RealmUpdate, "id">) => {
-      const realm = await admin.operator.realms.update.mutate({ id: await realmId(admin, named), ...change });
-      return output([realm], realm);
-    },
-  ).addOption(
-    setting(
-      "dynamicRegistrationScopes",
-      "--scope <scope>",
-      "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
-      collectOr<readonly string[] | null>({ none: [], default: NULL }),
-    ).makeOptionMandatory(),
-  );
-  command(
-    "require-sign-in <realm>",
-    "set the weakest sign-in with which the realm's users get tokens: any, mfa or phr",
-    async (admin, named: string, weakest: keyof typeof SIGN_INS) => {
-      const changed = await admin.operator.realms.setRequiredAcr.mutate({
-        id: await realmId(admin, named),
-        requiredAcr: SIGN_INS[weakest],
-      });
-      return { value: changed, text: `Users of ${printable(named)} sign in with ${weakest === "any" ? "any method" : weakest}.` };
-    },
-  ).argument("<weakest>", "any, mfa (a second factor) or phr (a passkey)", signInClass);
-  registerRealmBranding(command);
-}
-
-type Branding = ManagementInputs["operator"]["realms"]["setBranding"]["branding"];
-function registerRealmBranding(command: ReturnType<typeof managementCommands>): Command {
-  const none = orNull("none"); // leaves a member to the deployment
-  const set = async (admin: AdminClient, named: string, { logo: file, ...members }: Branding): Promise<Output> => {
-    const image = file === undefined || file === null ? file : contentOf(file).toString("base64");
-    const branding = { ...members, ...(image !== undefined && { logo: image }) };
-    if (Object.keys(branding).length === 0) throw new CommandFailure(EXIT.failed, "Name at least one option, such as --name.");
-    const value = await admin.operator.realms.setBranding.mutate({ id: await realmId(admin, named), branding });
-    const { name, logo, accent, termsUrl, privacyUrl, support } = value;
-    return { value, text: record({ name, logo, accent, terms: termsUrl, privacy: privacyUrl, support }) };
-  };
-  return command("brand <realm>", "set the name, logo and colours on the pages of a realm's users; none: those of the settings", set)
-    .addOption(setting("name", "--name <name>", "in pages and mails", none))
-    .addOption(setting("logo", "--logo <file>", "PNG, JPEG, WebP or SVG, at most 64 KiB", none))
-    .addOption(setting("accent", "--accent <colour>", "of buttons and links, as #rrggbb", none))
-    .addOption(setting("termsUrl", "--terms <url>", "page with the terms of service", none))
-    .addOption(setting("privacyUrl", "--privacy <url>", "page with the privacy notice", none))
-    .addOption(setting("support", "--support <address>", "e-mail address or page of the support", none));
 }
