@@ -87,8 +87,11 @@ export interface PasswordChange {
   readonly session: NewSessionRecord;
 }
 
-/** What a link to open an account is for. `email`: null in the link for the first operator, who chooses the address. */
-export type Invitation = { readonly email: string | null; readonly role: Role };
+/**
+ * What a link to open an account is for. `email`: null in the link for the first operator, who chooses the address. `realmId`: null for the
+ * default realm.
+ */
+export type Invitation = { readonly email: string | null; readonly role: Role; readonly realmId: string | null };
 
 /** `ttl` in seconds, counted by the database's clock. `inviterId`: the operator without whom the link does not work; null: it needs none. */
 export type NewInvitation = Invitation & { readonly tokenHash: SecretHash; readonly ttl: number; readonly inviterId: string | null };
@@ -98,7 +101,13 @@ export interface Invitations {
    * Stores the link in place of an earlier one for the address, and queues the mail.
    * @returns "taken" for an address with an account; undefined when the inviter is no longer an enabled operator
    */
-  issue(invitation: NewInvitation, mail: MailMessage | undefined, audit: AuditEntry): Promise<"issued" | "taken" | undefined>;
+  issue(
+    invitation: NewInvitation,
+    mail: MailMessage | undefined,
+    audit: AuditEntry,
+  ): Promise<"issued" | "taken" | "realm_unknown" | undefined>;
+  /** The realm of the open invitation to an address; undefined where there is none, or it is for the default realm. */
+  realmOf(email: string): Promise<string | undefined>;
   /**
    * @returns undefined for an unknown, used or expired link, for one whose inviter is no longer an enabled operator, and for that of a first
    *   operator once there is an operator
@@ -106,8 +115,11 @@ export interface Invitations {
   byToken(tokenHash: SecretHash): Promise<Invitation | undefined>;
   /** Consumes the link and opens the account with a verified address, atomically. @returns undefined as `byToken`; "taken" uses up nothing */
   accept(tokenHash: SecretHash, user: NewcomerRecord, audit: AuditEntry): Promise<User | "taken" | undefined>;
-  /** Opens an account with a verified address and without a link. @returns undefined for an address with an account */
-  open(user: NewcomerRecord & { readonly role: Role }, audit: AuditEntry): Promise<User | undefined>;
+  /**
+   * Opens an account with a verified address and without a link; without `realmId` in the default realm.
+   * @returns undefined for an address with an account  @throws {Refusal} invalid_request for an unknown realm
+   */
+  open(user: NewcomerRecord & { readonly role: Role; readonly realmId?: string | undefined }, audit: AuditEntry): Promise<User | undefined>;
   hasOperator(): Promise<boolean>;
 }
 

@@ -25,12 +25,16 @@ function newVerification(email: string, realmId: string | undefined, ports: Acco
   return { verification, mail: { to: email, ...mail } };
 }
 
+/** The realm that is named, or the default one. @throws {Refusal} invalid_request for an unknown realm */
 async function realmOf(realmId: string | undefined, realms: AccountPorts["realms"]): Promise<string> {
   if (realmId === undefined) return (await realms.default()).id;
   const realm = await realms.byId(realmId.toLowerCase());
   if (realm) return realm.id;
-  throw memberRefusal("invalid_request", "realm_unknown", "realmId", "There is no such realm.");
+  throw realmUnknown();
 }
+
+/** The refusal of a realm that does not exist, or has just been removed. */
+export const realmUnknown = (): Refusal => memberRefusal("invalid_request", "realm_unknown", "realmId", "There is no such realm.");
 
 /**
  * Creates an account with an unverified address, and queues the verification mail.
@@ -119,6 +123,8 @@ export interface SentInvitation {
   readonly id: string;
   readonly email: string;
   readonly role: Role;
+  /** The realm in which it opens the account. */
+  readonly realmId: string;
   readonly createdAt: number;
   readonly expiresAt: number;
 }
@@ -145,7 +151,8 @@ export async function firstOperatorLink({
 }: Pick<AccountPorts, "invitations" | "randomBytes" | "issuer">): Promise<string | undefined> {
   if (await invitations.hasOperator()) return undefined;
   const token = newHexSecret(randomBytes);
-  const link = { email: null, role: "operator", tokenHash: hashSecret(token), ttl: FIRST_OPERATOR_MINUTES * 60, inviterId: null } as const;
+  const tokenHash = hashSecret(token);
+  const link = { email: null, role: "operator", realmId: null, tokenHash, ttl: FIRST_OPERATOR_MINUTES * 60, inviterId: null } as const;
   const actor = { type: "service", id: "start" } as const;
   await invitations.issue(link, undefined, { event: "user.invited", outcome: "success", reason: "first_operator", actor });
   return `${issuer}/setup?token=${token}`;
@@ -155,6 +162,8 @@ export interface Invite {
   readonly inviterId: string | null;
   readonly email: string;
   readonly role: Role;
+  /** Absent: that of the open invitation to the address, which this one replaces; else the default realm. */
+  readonly realmId?: string | undefined;
   /** Hours in which the link works. */
   readonly hours: number;
   readonly language: Language;
@@ -162,18 +171,23 @@ export interface Invite {
 
 /**
  * Sends a link by which the user of an address opens an account. An earlier link to the address stops working.
- * @throws {Refusal} conflict for an address with an account, forbidden when the inviter is no longer an enabled operator
+ * @returns the realm of the account
+ * @throws {Refusal} conflict for an address with an account, invalid_request for an unknown realm, forbidden when the inviter is no longer an
+ *   enabled operator
  */
 export async function invite(
-  { inviterId, email, role, hours, language }: Invite,
-  { invitations, ...ports }: Pick<AccountPorts, "invitations" | "randomBytes"> & MailSenderPorts,
+  { inviterId, email, role, realmId: named, hours, language }: Invite,
+  { invitations, realms, ...ports }: Pick<AccountPorts, "invitations" | "realms" | "randomBytes"> & MailSenderPorts,
   audit: AuditEntry,
-): Promise<void> {
+): Promise<string> {
   const ttl = hours * 3600;
-  const { mail, ...link } = mailedLink("invitation", ttl, ports, { realmId: undefined }, language, shownDuration(language, ttl));
-  const outcome = await invitations.issue({ ...link, email, role, inviterId }, mail, audit);
+  const realmId = await realmOf(named ?? (await invitations.realmOf(email)), realms);
+  const { mail, ...link } = mailedLink("invitation", ttl, ports, { realmId }, language, shownDuration(language, ttl));
+  const outcome = await invitations.issue({ ...link, email, role, realmId, inviterId }, mail, audit);
   if (outcome === undefined) throw new Refusal("forbidden", "not_an_operator", { description: "This is for operators." });
   if (outcome === "taken") throw emailTaken();
+  if (outcome === "realm_unknown") throw realmUnknown();
+  return realmId;
 }
 
 /** The invitation of a link, which stays unused. @throws {Refusal} invalid_request for a malformed, unknown, used or expired token */

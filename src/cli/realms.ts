@@ -12,6 +12,7 @@ import {
   type Output,
   orNull,
   setting,
+  Yes,
 } from "./management-api.ts";
 import { SIGN_INS, signInClass } from "./sign-in-class.ts";
 import { printable, record, table } from "./table.ts";
@@ -44,11 +45,34 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
     value,
     text: table(listed, { ID: "id", NAME: "name", "REGISTRATION SCOPES": scopesOf }),
   });
+  const create = async ({ operator }: AdminClient, name: string) => {
+    const realm = await operator.realms.create.mutate({ name });
+    return output([realm], realm);
+  };
+  const rename = async (admin: AdminClient, named: string, name: string) => {
+    const realm = await admin.operator.realms.rename.mutate({ id: await realmId(admin, named), name });
+    return output([realm], realm);
+  };
+  const remove = async (admin: AdminClient, named: string) => {
+    const removed = await admin.operator.realms.remove.mutate({ id: await realmId(admin, named) });
+    return { value: removed, text: `removed ${printable(named)}` };
+  };
 
   command("list", "list realms; a dash stands for DEFAULT_DYNAMIC_REGISTRATION_SCOPES", async ({ operator }, { limit }: Most) => {
     const { items, total } = await listed("realms", (at) => operator.realms.list.query(at), limit);
     return { ...output(items, items), total };
   }).addOption(LIMIT);
+  command(
+    "create <name>",
+    "create a realm; users get into it by `users create`, `invite`, `import` and `move`, or by a connection",
+    create,
+  );
+  command("rename <realm>", "rename a realm, which is named by id or name; a provisioning file has to name it so too", rename).argument(
+    "<name>",
+  );
+  command("remove <realm>", "remove an empty realm, with its descriptions of scopes and records of resources", remove).addOption(
+    new Yes("Its descriptions of scopes and records of resources go with it."),
+  );
   command(
     "update <realm>",
     "set the scopes that open registration may grant in a realm, named by id or name; clients register in the default realm alone",

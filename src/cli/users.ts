@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Language } from "../texts/languages.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
 import { digits, LIMIT, listed, type Most, managementCommands, type Output, oneOf } from "./management-api.ts";
+import { REALM, realmId, realmNamed } from "./realms.ts";
 import { printable, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { registerUserFactorCommands, registerUserFileCommands, userId, usersFound } from "./user-files-and-factors.ts";
@@ -12,9 +13,9 @@ type Role = User["role"];
 
 const role: (value: string) => Role = oneOf("user", "developer", "operator");
 
-type RoleOption = { readonly role?: Role };
-type CreateOptions = RoleOption & { readonly passwordFile?: string };
-type InviteOptions = RoleOption & { readonly hours?: number; readonly language?: Language };
+type NewcomerOptions = { readonly role?: Role; readonly realm?: string };
+type CreateOptions = NewcomerOptions & { readonly passwordFile?: string };
+type InviteOptions = NewcomerOptions & { readonly hours?: number; readonly language?: Language };
 type DeleteOptions = { readonly yes?: true };
 
 /** Catches what is no address before anything is asked; the server judges the rest. */
@@ -29,13 +30,15 @@ const output = (listed: readonly User[], value: unknown): Output => ({
 });
 
 function registerNewcomerCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
-  const withRole = (one: Command) => one.option("--role <role>", "user, developer or operator; default: that of users who sign up", role);
-  withRole(
+  const withOptions = (one: Command) =>
+    one.option("--role <role>", "user, developer or operator; default: that of users who sign up", role).addOption(REALM);
+  withOptions(
     command(
       "invite",
       "send a link by which a user opens an account",
-      async ({ operator }, email: string, { role: given, hours, language }: InviteOptions) => {
-        const invited = await operator.users.invite.mutate({ email, language, role: given, hours });
+      async (admin, email: string, { role: given, realm, hours, language }: InviteOptions) => {
+        const invitation = { email, language, role: given, hours, ...(await realmNamed(admin, realm)) };
+        const invited = await admin.operator.users.invite.mutate(invitation);
         const { shownDuration } = await import("../texts/languages.ts");
         return {
           value: invited,
@@ -51,17 +54,18 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
       )
       .option("--language <language>", "language of the mail; default: en"),
   );
-  withRole(
+  withOptions(
     command(
       "create",
       "create an account with a password, which is asked for",
-      async ({ operator }, email: string, { role: given, passwordFile }: CreateOptions) => {
+      async (admin, email: string, { role: given, realm, passwordFile }: CreateOptions) => {
+        const inside = await realmNamed(admin, realm);
         const instead = "Use --password-file; with - the password is read from standard input.";
         const password =
           passwordFile === undefined
             ? await terminal.ask("Password of the new account: ", { hidden: true, instead })
             : secretIn(passwordFile);
-        const user = await operator.users.create.mutate({ email, password, role: given });
+        const user = await admin.operator.users.create.mutate({ email, password, role: given, ...inside });
         return output([user], user);
       },
     )
@@ -115,6 +119,11 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
   })
     .addOption(LIMIT)
     .option("--search <text>", "only those with this text in name or address");
+  command("move <user>", "move a user to another realm, named by id or name", async (admin, named: string, realm: string) => {
+    const [id, realmIn] = [await userId(admin, named), await realmId(admin, realm)];
+    const user = await admin.operator.users.setRealm.mutate({ id, realmId: realmIn });
+    return output([user], user);
+  }).argument("<realm>");
   registerNewcomerCommands(command, terminal);
   registerInvitationCommands(command);
   registerUserFileCommands(command);

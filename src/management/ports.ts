@@ -75,6 +75,8 @@ export interface ManagedUsers {
    */
   setEnabled(id: string, enabled: boolean, audit: AuditEntry): Promise<User | undefined>;
   setRole(id: string, role: Role, audit: AuditEntry): Promise<User | undefined>;
+  /** @param audit gets the realm @returns undefined for an unknown user  @throws {Refusal} invalid_request for an unknown realm */
+  setRealm(id: string, realmId: string, audit: AuditEntry): Promise<User | undefined>;
 }
 
 export interface Notices {
@@ -119,7 +121,19 @@ export interface ManagedRealms {
   create(name: string, audit: AuditEntry): Promise<ManagedRealm | undefined>;
   /** @param audit gets the realm @returns undefined for an unknown realm */
   change(id: string, change: RealmChange, audit: AuditEntry): Promise<ManagedRealm | undefined>;
+  /** @param audit gets the realm @returns undefined for an unknown realm */
+  rename(id: string, name: string, audit: AuditEntry): Promise<Realm | "taken" | "default" | undefined>;
+  /**
+   * Removes a realm with its descriptions of scopes, its records of resources and the invitations to it that no longer work.
+   * @param audit gets the realm @returns what keeps it; undefined for an unknown realm
+   */
+  remove(id: string, audit: AuditEntry): Promise<"removed" | "default" | RealmContents | undefined>;
+  /** The ids of realms by name; unknown ones are left out. */
+  named(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
+
+/** What is in a realm, each kind up to TOTAL_LIMIT, and one more if there are more. `leaving`: users whose deletion is not complete. */
+export type RealmContents = Readonly<Record<"users" | "leaving" | "connections" | "invitations" | "clients", number>>;
 
 /** Operators' descriptions of the scopes of a realm. */
 export interface ManagedScopes extends ScopeDescriptions {
@@ -229,7 +243,7 @@ export interface ManagementPorts {
   readonly clientConsents: ClientConsents;
   readonly documentHistory: DocumentHistory;
   readonly passwordChanges: Pick<PasswordChanges, "issueReset">;
-  readonly realms: Pick<Realms, "default">;
+  readonly realms: Realms;
   readonly invitations: Invitations;
   readonly sentInvitations: SentInvitations;
   readonly closing: AccountClosing;

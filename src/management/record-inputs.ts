@@ -27,6 +27,9 @@ export const line = (max: number) =>
 /** A text in each language; languages may be left out. */
 const wording = (max: number) => z.partialRecord(z.enum(LANGUAGES), line(max));
 
+/** The name of a realm as operators read it, so no blank or invisible character makes two of one. */
+export const RealmName = line(255);
+
 export const ScopeName = z.string().max(256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)");
 
 /** What a scope allows, as the consent page shows it. */

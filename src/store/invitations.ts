@@ -5,10 +5,13 @@ import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { firstRow, hex, jsonRows, type Sql, statements, undoable } from "./sql.ts";
 import { INVITATIONS } from "./tables/accounts.ts";
-import { emailKey, openAccounts } from "./users.ts";
+import { assertRealm, emailKey, openAccounts } from "./users.ts";
 
 const MAY_INVITE = "users.role = 'operator' and users.enabled and users.deleted_at is null";
 const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where users.id = inviter_id and ${MAY_INVITE}))`;
+
+/** Of an operator, with a link that works. */
+export const WAITING = `invitations.email is not null and invitations.expires_at > now() and ${INVITER_MAY}`;
 
 /** Deletes the mail of an invitation if it waits still. It has the time of the invitation's transaction, and no user. */
 const unsentMail = (rows: string): string =>
@@ -21,27 +24,30 @@ const USABLE = `token_hash = $1::bytea and expires_at > now() and (email is not 
 const SQL = statements("invitation", {
   issue: `with input as (
      select * from jsonb_to_recordset($1::jsonb) as i(
-       token_hash text, email text, email_key text, role text, inviter_id uuid, ttl int, ${MAIL_INPUT}, audit jsonb)
+       token_hash text, email text, email_key text, role text, realm_id uuid, inviter_id uuid, ttl int, ${MAIL_INPUT}, audit jsonb)
      where ${INVITER_MAY}),
-   free as (select input.*, email as recipient, null::uuid as user_id from input
-     where not exists (select 1 from users where users.email_key = input.email_key)),
+   homed as (select * from input where realm_id is null or exists (select 1 from realms where realms.id = input.realm_id)),
+   free as (select homed.*, email as recipient, null::uuid as user_id from homed
+     where not exists (select 1 from users where users.email_key = homed.email_key)),
    replaced as (select email, created_at from invitations where email_key in (select email_key from free)),
    unsent as (${unsentMail("replaced")}),
    link as (
-     insert into invitations (token_hash, email, email_key, role, inviter_id, expires_at)
-     select decode(token_hash, 'hex'), email, email_key, role, inviter_id, now() + make_interval(secs => ttl) from free
+     insert into invitations (token_hash, email, email_key, role, realm_id, inviter_id, expires_at)
+     select decode(token_hash, 'hex'), email, email_key, role, realm_id, inviter_id, now() + make_interval(secs => ttl) from free
      on conflict (email_key) do update set
-       token_hash = excluded.token_hash, role = excluded.role, inviter_id = excluded.inviter_id, created_at = now(), expires_at = excluded.expires_at
+       token_hash = excluded.token_hash, role = excluded.role, realm_id = excluded.realm_id, inviter_id = excluded.inviter_id,
+       created_at = now(), expires_at = excluded.expires_at
      returning id),
    queued as (${queueMail("free where subject is not null", "notice")}),
    logged as (${insertAudit("free")})
-   select exists (select 1 from link) as issued from input`,
-  byToken: `select email, role from invitations where ${USABLE} and ${INVITER_MAY}`,
+   select exists (select 1 from link) as issued, exists (select 1 from homed) as homed from input`,
+  realmOf: `select realm_id::text as "realmId" from invitations where email_key = $1 and ${WAITING}`,
+  byToken: `select email, role, realm_id::text as "realmId" from invitations where ${USABLE} and ${INVITER_MAY}`,
   /** Locks the inviter: a change of them that is under way counts before or after, not beside. */
   consume: `with inviter as materialized (
      select users.id from invitations join users on users.id = inviter_id where token_hash = $1::bytea and ${MAY_INVITE} for share of users)
    delete from invitations where ${USABLE} and (inviter_id is null or inviter_id in (select id from inviter))
-   returning coalesce(email, $2) as email, role`,
+   returning coalesce(email, $2) as email, role, realm_id::text as "realmId"`,
   hasOperator: `select ${HAS_OPERATOR} as found`,
   withdraw: `with withdrawn as (
      delete from invitations where id = $1::uuid and email is not null and expires_at > now() returning email, created_at),
@@ -51,18 +57,21 @@ const SQL = statements("invitation", {
 });
 
 export const invitations = (sql: Sql): Invitations => ({
-  issue: async ({ tokenHash, email, role, ttl, inviterId }, mail, audit) => {
+  issue: async ({ tokenHash, email, role, realmId, ttl, inviterId }, mail, audit) => {
     const key = email === null ? "" : emailKey(email);
-    const link = { token_hash: hex(tokenHash), email, email_key: key, role, inviter_id: inviterId, ttl };
-    const [row] = await sql.query<{ issued: boolean }>(SQL.issue, [jsonRows([{ ...link, ...mail, audit }])]);
+    const link = { token_hash: hex(tokenHash), email, email_key: key, role, realm_id: realmId, inviter_id: inviterId, ttl };
+    const [row] = await sql.query<{ issued: boolean; homed: boolean }>(SQL.issue, [jsonRows([{ ...link, ...mail, audit }])]);
+    if (row?.homed === false) return "realm_unknown";
     return row && (row.issued ? "issued" : "taken");
   },
+  realmOf: async (email) => (await firstRow<Pick<Invitation, "realmId">>(sql, SQL.realmOf, [emailKey(email)]))?.realmId ?? undefined,
   byToken: (tokenHash) => firstRow<Invitation>(sql, SQL.byToken, [tokenHash]),
   accept: (tokenHash, { id, email, passwordHash }, audit) =>
     undoable(sql, async (tx, undo) => {
       const [link] = await tx.query<Invitation & { readonly email: string }>(SQL.consume, [tokenHash, email]);
       if (link === undefined) return undefined;
-      const [user] = await openAccounts(tx, [{ id, ...link, emailVerified: true, passwordHash }]);
+      const { realmId, ...invited } = link;
+      const [user] = await openAccounts(tx, [{ id, ...invited, realmId: realmId ?? undefined, emailVerified: true, passwordHash }]);
       if (user === undefined) return undo("taken"); // the link stays unused
       await record(tx, audit);
       return user;
@@ -70,7 +79,8 @@ export const invitations = (sql: Sql): Invitations => ({
   open: (account, audit) =>
     sql.transaction(async (tx) => {
       const [user] = await openAccounts(tx, [{ ...account, emailVerified: true }]);
-      if (user !== undefined) await record(tx, audit);
+      if (user === undefined) await assertRealm(tx, account.realmId);
+      else await record(tx, audit);
       return user;
     }),
   hasOperator: async () => (await firstRow<{ found: boolean }>(sql, SQL.hasOperator, []))?.found === true,
@@ -78,10 +88,9 @@ export const invitations = (sql: Sql): Invitations => ({
 
 const SENT = ["id", "email", "role", "createdAt", "expiresAt"] as const;
 
-const WAITING = `invitations.email is not null and invitations.expires_at > now() and ${INVITER_MAY}`;
 const LIST: ListDescription<InvitationSort> = {
   table: INVITATIONS,
-  select: INVITATIONS.select(SENT),
+  select: `${INVITATIONS.select(SENT)}, coalesce(realm_id, (select realms.id from realms where realms.name = 'default'))::text as "realmId"`,
   search: ["email"],
   sorts: {
     created: { by: null, order: "desc" },

@@ -3,21 +3,41 @@ import { type AuditEntry, realmUri } from "../audit.ts";
 import { type Branding, brandingOver, type RealmBrandings } from "../branding/branding.ts";
 import type { Realm, Realms } from "../clients/ports.ts";
 import { systemClock } from "../clock.ts";
-import type { ManagedRealm, ManagedRealms, RealmChange, RealmSort } from "../management/ports.ts";
+import type { ManagedRealm, ManagedRealms, RealmChange, RealmContents, RealmSort } from "../management/ports.ts";
 import { merged } from "../merged.ts";
+import { TOTAL_LIMIT } from "../paging.ts";
 import { newId } from "../random.ts";
+import { auditEach } from "./audit-log.ts";
+import { isUniqueViolation } from "./availability.ts";
 import { coalesceReads } from "./coalesce.ts";
+import { WAITING } from "./invitations.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { managedRecords } from "./managed-records.ts";
-import { firstRow, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { firstRow, jsonRows, rowsOf, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { REALMS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
 
 const REALM = ["id", "name", "dynamicRegistrationScopes"] as const;
+const DEFAULT = "default";
+
+const counted = (kind: keyof RealmContents, rows: string): string =>
+  `(select count(*)::int from (select from ${rows} limit ${TOTAL_LIMIT + 1}) as counted) as "${kind}"`;
 
 const SQL = statements("realm", {
   byId: `select ${REALMS.select(REALM)} from realms where id = $1::uuid`,
   default: `select ${REALMS.select(REALM)} from realms where name = 'default'`,
+  named: "select id::text as id, name from realms where name = any($1::text[])",
+  rename: `with changed as (
+     update realms set name = $2 where id = $1::uuid and not exists (select 1 from realms as other where other.name = $2) returning *),
+   logged as (${auditEach("changed", "$3")})
+   select ${REALMS.select(REALM, "changed")} from changed`,
+  // Whatever refers to the realm waits for the lock: it is counted here, or finds no realm. Invitations are removed with it.
+  hold: "select name from realms where id = $1::uuid for update",
+  contents: `select ${counted("users", "users where realm_id = $1::uuid and deleted_at is null")},
+     ${counted("leaving", "users where realm_id = $1::uuid and deleted_at is not null")},
+     ${counted("connections", "connections where realm_id = $1::uuid")},
+     ${counted("invitations", `invitations where realm_id = $1::uuid and ${WAITING}`)},
+     ${counted("clients", "clients where realm_id = $1::uuid")}`,
 });
 
 export function realms(sql: Tx): Realms {
@@ -89,4 +109,29 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
   one: async (id) => managed(await records.on(sql).one({ id })),
   create: async (name, audit) => managed(await addRealm(sql, name, {}, audit)),
   change: async (...change) => managed((await sql.transaction((tx) => changeRealm(tx, ...change)))?.after),
+
+  rename: async (id, name, audit) => {
+    const realm = await firstRow<Realm>(sql, SQL.byId, [id]);
+    if (realm === undefined || realm.name === name) return realm;
+    if (realm.name === DEFAULT) return "default";
+    const parameters = [id, name, jsonRows([{ ...audit, resources: [realmUri(realm.id)] }])];
+    const renamed = await firstRow<Realm>(sql, SQL.rename, parameters).catch((error: unknown) => {
+      if (isUniqueViolation(error)) return undefined; // another realm has just got the name
+      throw error;
+    });
+    return renamed ?? ((await firstRow<Realm>(sql, SQL.byId, [id])) && "taken");
+  },
+
+  remove: (id, audit) =>
+    sql.transaction(async (tx) => {
+      const realm = await firstRow<Pick<Realm, "name">>(tx, SQL.hold, [id]);
+      if (realm === undefined) return undefined;
+      if (realm.name === DEFAULT) return "default";
+      const contents = await firstRow<RealmContents>(tx, SQL.contents, [id]);
+      if (contents !== undefined && Object.values(contents).some((count) => count > 0)) return contents;
+      await records.on(tx).remove({ id }, audit);
+      return "removed";
+    }),
+
+  named: async (names) => new Map((await rowsOf<Pick<Realm, "id" | "name">>(sql, SQL.named, [names])).map(({ id, name }) => [name, id])),
 });

@@ -1,6 +1,7 @@
 import { lastOperator } from "../accounts/account.ts";
 import type { Account, Mail, NewVerification, User, Users } from "../accounts/ports.ts";
-import type { AuditEntry } from "../audit.ts";
+import { realmUnknown } from "../accounts/registration.ts";
+import { type AuditEntry, realmUri } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { ImportedUsers, ManagedUsers, UserSort } from "../management/ports.ts";
 import { isUuid } from "../random.ts";
@@ -9,7 +10,7 @@ import { auditEach, record, recordAll } from "./audit-log.ts";
 import { type ListDescription, listPage } from "./list-query.ts";
 import { isRemovalPending, removeOfUser } from "./removals.ts";
 import { endSignIns } from "./session-revocation.ts";
-import { execute, firstRow, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
+import { execute, firstRow, hasRow, jsonRows, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
 import { without } from "./tables/table.ts";
 
@@ -41,7 +42,8 @@ const SQL = statements("user", {
      select * from jsonb_to_recordset($1::jsonb) as i(id uuid, realm_id uuid, ${USERS.recordset(OPENED)}, password_hash text)),
    added as (
      insert into users (id, realm_id, ${USERS.names(OPENED)})
-     select coalesce(id, uuid_v7()), coalesce(realm_id, (select realms.id from realms where realms.name = 'default')), ${USERS.values(OPENED)} from input
+     select coalesce(input.id, uuid_v7()), realms.id, ${USERS.values(OPENED, "input")} from input
+       join realms on realms.id = coalesce(realm_id, (select of_all.id from realms as of_all where of_all.name = 'default'))
      on conflict do nothing returning *),
    with_password as (
      insert into credentials (user_id, type, password_hash)
@@ -80,10 +82,15 @@ const SQL = statements("user", {
      where id = $1::uuid and deleted_at is null and (first_name, last_name) is distinct from ($2::text, $3::text) returning id),
    logged as (${auditEach("changed", "$4")})
    select 1 as one from changed`,
+  realm: "select 1 as one from realms where id = $1::uuid",
   addresses: `select ${USERS.select(["id", "email"])} from users where id = any($1::uuid[]) and deleted_at is null`,
 });
 
-type NewAccount = Pick<User, "email"> & Partial<Omit<User, "createdAt" | "updatedAt">> & { readonly passwordHash?: string | undefined };
+type NewAccount = Pick<User, "email"> &
+  Partial<Omit<User, "realmId" | "createdAt" | "updatedAt">> & {
+    readonly realmId?: string | undefined;
+    readonly passwordHash?: string | undefined;
+  };
 
 /** The members of an account that may be left out. */
 export const NEWCOMER: Pick<User, "emailVerified" | "firstName" | "lastName" | "role"> = {
@@ -93,13 +100,18 @@ export const NEWCOMER: Pick<User, "emailVerified" | "firstName" | "lastName" | "
   role: "developer",
 };
 
-/** Opens accounts, without a realm in the default one. @returns those whose address and id no other account has */
+/** Opens accounts, without a realm in the default one. @returns those whose address and id no other account has, and whose realm exists */
 export function openAccounts(tx: Tx, accounts: readonly NewAccount[]): Promise<User[]> {
   const rows = accounts.map(({ passwordHash, ...account }) => ({
     ...newRow({ id: undefined, realmId: undefined, enabled: true, ...NEWCOMER, ...account, emailKey: emailKey(account.email) }),
     password_hash: passwordHash,
   }));
   return tx.query<User>(SQL.open, [jsonRows(rows)]);
+}
+
+/** For an account that was not opened. @throws {Refusal} invalid_request for an unknown realm */
+export async function assertRealm(tx: Tx, realmId: string | undefined): Promise<void> {
+  if (realmId !== undefined && !(await hasRow(tx, SQL.realm, [realmId]))) throw realmUnknown();
 }
 
 const issueVerification = (tx: Tx, userId: string, { tokenHash, ttl }: NewVerification, { to, subject, text, html }: Mail) =>
@@ -111,7 +123,10 @@ export const users = (sql: Sql): Users => ({
   register: (user, verification, mail, audit) =>
     sql.transaction(async (tx) => {
       const [opened] = await openAccounts(tx, [user]);
-      if (opened === undefined) return undefined;
+      if (opened === undefined) {
+        await assertRealm(tx, user.realmId);
+        return undefined;
+      }
       await issueVerification(tx, opened.id, verification, mail);
       await record(tx, audit);
       return opened;
@@ -143,6 +158,14 @@ const setting = (name: string, column: "enabled" | "role", value: string) =>
   );
 const SET_ENABLED = setting("user_set_enabled", "enabled", "$2::boolean");
 const SET_ROLE = setting("user_set_role", "role", "$2");
+const SET_REALM = statement(
+  "user_set_realm",
+  `with changed as (
+     update users set realm_id = realms.id, updated_at = now() from realms
+     where users.id = $1::uuid and deleted_at is null and realms.id = $2::uuid and realm_id <> realms.id returning users.*),
+   logged as (${auditEach("changed", "$3")})
+   select ${USERS.select(USER, "changed")} from changed`,
+);
 
 /** @throws {Refusal} conflict */
 async function assertNotLastOperator(tx: Tx, id: string): Promise<void> {
@@ -186,6 +209,13 @@ export const managedUsers = (sql: Sql): ManagedUsers => ({
       if (role !== "operator") await assertNotLastOperator(tx, id);
       return (await firstRow<User>(tx, SET_ROLE, [id, role, jsonRows([audit])])) ?? userById(tx, id);
     }),
+
+  setRealm: async (id, realmId, audit) => {
+    const moved = await firstRow<User>(sql, SET_REALM, [id, realmId, jsonRows([{ ...audit, resources: [realmUri(realmId)] }])]);
+    if (moved !== undefined) return moved;
+    await assertRealm(sql, realmId);
+    return userById(sql, id);
+  },
 });
 
 // Tokens of a user who was deleted live on for a while, and those of a client have its client_id for `sub`: no imported user gets either.

@@ -4,6 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { firstOperatorLink, invite } from "../../src/accounts/registration.ts";
 import { invitations } from "../../src/store/invitations.ts";
+import { realms } from "../../src/store/realms.ts";
 import { anAudit } from "../support/accounts.ts";
 import { loading, openPage, startChromium } from "../support/chromium.ts";
 import { runText } from "../support/database.ts";
@@ -46,7 +47,8 @@ async function joining({ page, email, go, fill, send, look }: Visit): Promise<vo
   await go("/signup");
   await look("sign-up-by-invitation");
   const brandings = { of: () => ({}), all: () => [], current: async () => [] };
-  await invite({ inviterId: null, email, role: "user", hours: 1, language: "en" }, { ...issuing, brandings }, anAudit("user.invited"));
+  const ports = { ...issuing, realms: realms(server.database.sql), brandings };
+  await invite({ inviterId: null, email, role: "user", hours: 1, language: "en" }, ports, anAudit("user.invited"));
   const link = `/invitation?token=${await server.tokenFor(email)}`;
   await go(link);
   await look("invitation");

@@ -22,7 +22,6 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, act: string]>> 
   "operator.consents.ofClient": ["test/rfc/management-clients.test.ts", "consents.ofClient.query("],
   "operator.consents.revoke": ["test/rfc/management-clients.test.ts", "consents.revoke.mutate("],
   "operator.realms.get": ["test/rfc/operator-users.test.ts", "realms.get.query("],
-  "operator.realms.create": ["test/browser/console.test.ts", "Create realm"],
   "operator.realms.previewBranding": ["test/rfc/operator-users.test.ts", "previewBranding.mutate("],
   "operator.resources.refusals": ["test/rfc/management-resources.test.ts", "resources.refusals.query("],
   "operator.resources.examine": ["test/rfc/management-resources.test.ts", "resources.examine.query("],

@@ -302,7 +302,14 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
 
   test("an operator whose account is being deleted invites no one", async () => {
     const [{ id }] = await Promise.all([aUser(sql, { role: "operator" }), aUser(sql, { role: "operator" })]);
-    const invitation = { tokenHash: aHash(), email: `${anId()}@example.test`, role: "user", ttl: 600, inviterId: id } as const;
+    const invitation = {
+      tokenHash: aHash(),
+      email: `${anId()}@example.test`,
+      role: "user",
+      realmId: null,
+      ttl: 600,
+      inviterId: id,
+    } as const;
     await commitAfter(
       (tx) => accountClosing(tx).close(id, undefined, MESSAGE, anAudit("user.deleted")),
       async () => expect(await invitations(sql).issue(invitation, MESSAGE, anAudit("user.invited"))).toBeUndefined(),

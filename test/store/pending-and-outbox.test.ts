@@ -90,7 +90,7 @@ describe.for(databaseKinds)("pending requests and the outbox on $name", ({ fresh
 
     const invite = (email: string, subject = `Invitation of ${email}`) =>
       invitations(database.sql).issue(
-        { tokenHash: aHash(), email, role: "user", ttl: 600, inviterId: null },
+        { tokenHash: aHash(), email, role: "user", realmId: null, ttl: 600, inviterId: null },
         { ...mail, subject },
         anAudit("user.invited"),
       );

@@ -3,18 +3,44 @@ import { BUILT_IN_SCOPES, type ScopeDescription } from "../../accounts/account.t
 import { brandingOver } from "../../branding/branding.ts";
 import type { Realm } from "../../clients/ports.ts";
 import { Refusal } from "../../errors.ts";
-import { DisplayName } from "../../protocol/display-name.ts";
+import { TOTAL_LIMIT } from "../../paging.ts";
 import { found } from "../clients.ts";
-import { inParts, language, listing, RecordId, RegistrationScopes, realmInput, requiredAcr, search } from "../inputs.ts";
-import { type ManagementPorts, REALM_SORTS } from "../ports.ts";
-import { BrandingInput, ScopeDescriptionInput, ScopeName } from "../record-inputs.ts";
-import { operatorProcedure, realmOf, router } from "../trpc.ts";
+import { ById, inParts, language, listing, RecordId, RegistrationScopes, realmInput, requiredAcr, search } from "../inputs.ts";
+import { type ManagementPorts, REALM_SORTS, type RealmContents } from "../ports.ts";
+import { BrandingInput, RealmName, ScopeDescriptionInput, ScopeName } from "../record-inputs.ts";
+import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
 import { brandingView, pageView } from "../views.ts";
 
 /** The nonce of the document that shows the preview, for its style. */
 const nonce = z.string().regex(/^[\w+/=-]{1,100}$/, "is no nonce");
 
 const realmView = ({ id, name, dynamicRegistrationScopes }: Realm) => ({ id, name, dynamicRegistrationScopes });
+
+const nameTaken = () => {
+  const issues = [{ path: "name", message: "is the name of another realm" }];
+  return new Refusal("conflict", "realm_known", { description: "There is a realm of this name.", issues });
+};
+
+const defaultStays = () =>
+  new Refusal("conflict", "realm_is_default", { description: "The realm `default` can be neither renamed nor removed." });
+
+const CONTENTS = {
+  users: ["user", "users"],
+  leaving: ["user whose deletion is not complete yet", "users whose deletion is not complete yet"],
+  connections: ["connection", "connections"],
+  invitations: ["open invitation", "open invitations"],
+  clients: ["client", "clients"],
+} as const satisfies Record<keyof RealmContents, readonly [one: string, more: string]>;
+
+function realmInUse(contents: RealmContents): Refusal {
+  const parts = Object.entries(CONTENTS).flatMap(([kind, [one, more]]) => {
+    const count = contents[kind as keyof RealmContents];
+    const shown = count > TOTAL_LIMIT ? `more than ${TOTAL_LIMIT}` : count;
+    return count === 0 ? [] : [`${shown} ${count === 1 ? one : more}`];
+  });
+  const listed = new Intl.ListFormat("en").format(parts);
+  return new Refusal("conflict", "realm_in_use", { description: `The realm is not empty: it has ${listed}.` });
+}
 
 /** Realms and the scopes that open registration may give in them; null: DEFAULT_DYNAMIC_REGISTRATION_SCOPES. */
 export const operatorRealmsRouter = router({
@@ -30,11 +56,26 @@ export const operatorRealmsRouter = router({
     return { ...realmView(realm), requiredAcr, branding: { ...brandingView(branding), logoData: branding.logo ?? null }, inherited };
   }),
 
-  create: operatorProcedure.input(z.strictObject({ name: DisplayName })).mutation(async ({ ctx, input: { name } }) => {
+  create: operatorProcedure.input(z.strictObject({ name: RealmName })).mutation(async ({ ctx, input: { name } }) => {
     const created = await ctx.ports.managedRealms.create(name, ctx.audit("realm.changed", { reason: "created" }));
-    if (created !== undefined) return realmView(created);
-    const issues = [{ path: "name", message: "is the name of another realm" }];
-    throw new Refusal("conflict", "realm_known", { description: "There is a realm of this name.", issues });
+    if (created === undefined) throw nameTaken();
+    return realmView(created);
+  }),
+
+  /** What is in the realm, and its id, stay. */
+  rename: operatorProcedure.input(z.strictObject({ id: RecordId, name: RealmName })).mutation(async ({ ctx, input: { id, name } }) => {
+    const renamed = found(await ctx.ports.managedRealms.rename(id, name, ctx.audit("realm.changed", { reason: "renamed" })));
+    if (renamed === "default") throw defaultStays();
+    if (renamed === "taken") throw nameTaken();
+    return realmView(renamed);
+  }),
+
+  /** Removes a realm in which there is no user, connection or open invitation, with its descriptions of scopes and records of resources. */
+  remove: provenOperatorProcedure.input(ById).mutation(async ({ ctx, input: { id } }) => {
+    const outcome = found(await ctx.ports.managedRealms.remove(id, ctx.audit("realm.changed", { reason: "removed" })));
+    if (outcome === "default") throw defaultStays();
+    if (outcome !== "removed") throw realmInUse(outcome);
+    return { id };
   }),
 
   update: operatorProcedure

@@ -10,7 +10,7 @@ import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import { isOneself, mayInvite } from "../acts.ts";
 import { found } from "../clients.ts";
-import { ById, inParts, language, listing, RecordId, search, UserImport, userFilter } from "../inputs.ts";
+import { ById, inParts, language, listing, RecordId, Reference, search, UserImport, userFilter } from "../inputs.ts";
 import { type Bearer, USER_SORTS } from "../ports.ts";
 import { assertFreshProof, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { invitationView, pageView, userView } from "../views.ts";
@@ -19,11 +19,12 @@ const Filter = z.strictObject({ ...listing(USER_SORTS), ...userFilter });
 
 const email = z.email({ error: "must be an e-mail address in ASCII" }).max(254);
 const role = z.enum(ROLES).optional();
+const realmId = Reference.optional();
 
 /** Hours for which an invitation works: a week unless said, 30 days at most. */
-const Invitation = z.strictObject({ email, role, language, hours: z.int().min(1).max(720).default(168) });
+const Invitation = z.strictObject({ email, role, realmId, language, hours: z.int().min(1).max(720).default(168) });
 
-const NewUser = z.strictObject({ email, role, password: z.string().max(1024) });
+const NewUser = z.strictObject({ email, role, realmId, password: z.string().max(1024) });
 
 /** @throws {Refusal} conflict */
 function assertNotOneself(caller: Bearer, id: string): void {
@@ -42,18 +43,21 @@ export const operatorUsersRouter = router({
     .input(z.strictObject({ ids: z.array(RecordId).max(200) }))
     .query(async ({ ctx, input: { ids } }) => ({ users: await ctx.ports.users.addresses(ids) })),
 
-  /** Sends a link by which the user of an address opens an account. Its role is that of users who sign up, unless given. */
+  /**
+   * Sends a link by which the user of an address opens an account. Its role is that of users who sign up, unless given; its realm that of
+   * the open invitation to the address, which this one replaces, else the default one.
+   */
   invite: operatorProcedure.input(Invitation).mutation(async ({ ctx, input }) => {
     const { signUpPolicy } = ctx.ports;
     if (input.role === "operator") await assertFreshProof(ctx.caller, ctx.ports);
     if (!mayInvite(signUpPolicy))
       throw new Refusal("forbidden", "sign_up_closed", { description: "SIGN_UP is closed: operators create all accounts." });
     const invitation = { ...input, inviterId: ctx.caller.userId, role: input.role ?? roleOfSignUp(signUpPolicy) };
-    await invite(invitation, ctx.ports, ctx.audit("user.invited", { reason: `role_${invitation.role}` }));
-    return { email: input.email, role: invitation.role, hours: input.hours };
+    const realmId = await invite(invitation, ctx.ports, ctx.audit("user.invited", { reason: `role_${invitation.role}` }));
+    return { email: input.email, role: invitation.role, realmId, hours: input.hours };
   }),
 
-  /** Opens an account whose address counts as verified. */
+  /** Opens an account whose address counts as verified, in the default realm unless another one is named. */
   create: operatorProcedure.input(NewUser).mutation(async ({ ctx, input: { email: address, password, ...input } }) => {
     const { invitations, passwords, signUpPolicy, clock, randomBytes } = ctx.ports;
     if (input.role === "operator") await assertFreshProof(ctx.caller, ctx.ports);
@@ -63,6 +67,7 @@ export const operatorUsersRouter = router({
       id,
       email: address,
       role: input.role ?? roleOfSignUp(signUpPolicy),
+      realmId: input.realmId,
       passwordHash: await passwords.hash(password, ctx.address),
     };
     const created = await invitations.open(user, ctx.audit("user.registered", { userId: id, reason: "by_operator" }));
@@ -130,6 +135,14 @@ export const operatorUsersRouter = router({
       assertNotOneself(ctx.caller, id);
       const audit = ctx.audit("user.changed", { userId: id, reason: `role_${role}` });
       return userView(found(await ctx.ports.users.setRole(id, role, audit)));
+    }),
+
+  /** Moves a user to another realm. Sessions and access stay, and what the realm demands counts from the next request on. */
+  setRealm: operatorProcedure
+    .input(z.strictObject({ id: RecordId, realmId: Reference }))
+    .mutation(async ({ ctx, input: { id, realmId } }) => {
+      const audit = ctx.audit("user.changed", { userId: id, reason: "realm" });
+      return userView(found(await ctx.ports.users.setRealm(id, realmId, audit)));
     }),
 });
 

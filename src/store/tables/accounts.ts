@@ -141,6 +141,8 @@ export const INVITATIONS = table("invitations", {
   expiresAt: time({ index: true }),
   /** Null for the first operator's link, and for invitations of earlier releases. */
   inviterId: nullable(reference("users", { index: true })),
+  /** Null: the default realm. */
+  realmId: nullable(reference("realms", { index: true })),
 });
 
 /** Changes of users' addresses. Confirmed ones stay while they can be undone; a user has at most one that is not confirmed. */

@@ -34,7 +34,8 @@ function sendStale(visit: Visit, path: Path): void {
 async function show(visit: Visit, path: Path, link: string, typed?: string, failed: FailedForm = {}): Promise<void> {
   const { ports, site } = visit;
   try {
-    const { email } = await invitationOf(link, ports);
+    const { email, realmId } = await invitationOf(link, ports);
+    if (realmId !== null) visit.ctx.state.realmId = realmId; // the branding of the realm that the user will be in
     if ((email === null) !== (path === "/setup")) return sendStale(visit, path);
     if (email !== null && (await ports.users.byEmail(email)) !== undefined) return sendHasAccount(visit, email);
     const members = html`${hidden(browserToken(visit, PURPOSE))}<input type="hidden" name="token" value="${link}">`;
