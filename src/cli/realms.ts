@@ -23,15 +23,24 @@ type RealmUpdate = ManagementInputs["operator"]["realms"]["update"];
 
 export const REALM = new Option("--realm <realm>", "name or id of the realm; without it: the default realm");
 
-/** The id of a realm that is named by id or name. @throws {CommandFailure} for an unknown realm */
-export async function realmId({ operator }: AdminClient, named: string): Promise<string> {
+/** The names of all realms, by id. */
+export async function realmNames({ operator }: AdminClient): Promise<ReadonlyMap<string, string>> {
+  const realms = await everyPage("realms", (at) => operator.realms.list.query(at));
+  return new Map(realms.map(({ id, name }) => [id, name]));
+}
+
+/** A realm that is named by id or name. @throws {CommandFailure} for an unknown realm */
+export async function realmFound({ operator }: AdminClient, named: string): Promise<{ readonly id: string; readonly name: string }> {
   const found = await everyPage("realms", (at) =>
     operator.realms.list.query({ ...(named !== "" && { search: named.slice(0, 200) }), ...at }),
   );
   const realm = found.find(({ id, name }) => id === named.toLowerCase() || name === named);
   if (realm === undefined) throw new CommandFailure(EXIT.notFound, `There is no realm named ${printable(named)}.`);
-  return realm.id;
+  return realm;
 }
+
+/** @throws {CommandFailure} for an unknown realm */
+export const realmId = async (admin: AdminClient, named: string): Promise<string> => (await realmFound(admin, named)).id;
 
 /** @throws {CommandFailure} for an unknown realm */
 export async function realmNamed(admin: AdminClient, realm: string | undefined): Promise<{ readonly realmId?: string }> {

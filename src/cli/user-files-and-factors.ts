@@ -2,6 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { isUuid } from "../random.ts";
 import { CommandFailure, EXIT, PartlyDone, shownFile, textIn } from "./failure.ts";
 import { confirm, everyPage, type Listed, listed, type managementCommands, type Output } from "./management-api.ts";
+import { realmFound, realmNames } from "./realms.ts";
 import { asJsonLine, printable, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -12,27 +13,30 @@ type Row = ManagementInputs["operator"]["users"]["import"]["users"][number];
 export function registerUserFileCommands(command: ReturnType<typeof managementCommands>): void {
   command("export", "print every user as a line of JSON (without password hashes), oldest first", async (admin) => {
     const users = await everyPage("users", (at) => admin.operator.users.list.query(at));
-    const rows = users.toReversed().map(({ id, email, emailVerified, firstName, lastName, role, enabled }) => ({
+    const realms = await realmNames(admin);
+    const rows = users.toReversed().map(({ id, email, emailVerified, firstName, lastName, role, realmId, enabled }) => ({
       id,
       email,
       emailVerified,
       firstName,
       lastName,
       role,
+      realm: realms.get(realmId),
       enabled,
     }));
     return { value: rows, text: rows.map((row) => asJsonLine(row)).join("\n") };
   });
-  command("import <file>", "add users from lines of JSON, with hashes of their passwords as passwordHash: all, or none", importFile).option(
-    "--skip-existing",
-    "leave out the lines whose address or id has an account",
-  );
+  command("import <file>", "add users from lines of JSON, with hashes of their passwords as passwordHash: all, or none", importFile)
+    .option("--skip-existing", "leave out the lines whose address or id has an account")
+    .option("--realm <realm>", "name or id of the realm of users whose line has no `realm`; without it: the default realm");
 }
 
 interface Line {
   readonly line: number;
   readonly user: Row;
 }
+
+type ImportOptions = { readonly skipExisting?: boolean; readonly realm?: string };
 
 /** Users and bytes of one request, below the server's limits. */
 const CHUNK = { users: 2_000, bytes: 500_000 };
@@ -42,10 +46,11 @@ const CHUNK = { users: 2_000, bytes: 500_000 };
  * @throws {CommandFailure} which names the faulty lines, and what was imported if an address was taken after the check
  * @throws {PartlyDone} which names the lines that were imported, and those that may have been
  */
-async function importFile(admin: AdminClient, file: string, { skipExisting }: { readonly skipExisting?: boolean }): Promise<Output> {
+async function importFile(admin: AdminClient, file: string, { skipExisting, realm }: ImportOptions): Promise<Output> {
+  const added = realm === undefined ? {} : { realm: (await realmFound(admin, realm)).name };
   const lines = textIn(file)
     .split("\n")
-    .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1)]));
+    .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1, added)]));
   if (lines.length === 0) throw new CommandFailure(EXIT.failed, `${shownFile(file)} has no user.`);
   const faults = namedTwice(lines);
   const existing = new Set<Line>();
@@ -144,9 +149,11 @@ function faultOf({ path, message }: { readonly path: string; readonly message: s
   return `${place} ${message}`;
 }
 
-function rowOf(text: string, line: number): Line {
+/** @param added members that count where the line has none */
+function rowOf(text: string, line: number, added: Partial<Row>): Line {
   try {
-    return { line, user: JSON.parse(text) as Row }; // the server validates it
+    const user = JSON.parse(text) as Row; // the server validates it
+    return { line, user: text.trim().startsWith("{") ? { ...added, ...user } : user };
   } catch {
     throw new CommandFailure(EXIT.failed, `${NOTHING}\n  line ${line}: is not JSON`);
   }

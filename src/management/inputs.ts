@@ -233,6 +233,8 @@ const ImportedUser = z.strictObject({
   firstName: DisplayName.nullable().default(null),
   lastName: DisplayName.nullable().default(null),
   role: z.enum(ROLES).optional(),
+  /** The name of the user's realm; without one, the default realm. */
+  realm: DisplayName.optional(),
   enabled: z.boolean().default(true),
   /** Without one, the user chooses a password by the page for forgotten ones. */
   passwordHash: z

@@ -89,10 +89,10 @@ export interface ImportedUsers {
    * Stores all users or none; with `dryRun` none.
    * @returns the members that have an account already, or are named twice, or are reserved: the id of a client, or of a user whose tokens may
    *   live on; empty: all are stored
-   * @throws {Refusal} temporarily_unavailable when one of them has just got an account
+   * @throws {Refusal} temporarily_unavailable when one of them has just got an account, or a realm was just removed
    */
   import(
-    users: readonly (ImportedUser & { readonly id: string; readonly role: Role })[],
+    users: readonly (Omit<ImportedUser, "realm"> & { readonly id: string; readonly role: Role; readonly realmId?: string | undefined })[],
     audits: readonly AuditEntry[],
     dryRun: boolean,
   ): Promise<readonly { readonly index: number; readonly member: "email" | "id"; readonly isReserved: boolean }[]>;

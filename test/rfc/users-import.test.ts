@@ -7,6 +7,7 @@ import bcrypt from "bcrypt";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { verifierOf } from "../../src/accounts/hashing-job.ts";
 import { registerUserCommands } from "../../src/cli/users.ts";
+import { adminAs } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { PASSWORD } from "../support/flow.ts";
@@ -70,8 +71,29 @@ test("users with hashes of other servers sign in with their passwords, and their
     firstName: "bcrypt",
     lastName: null,
     role: "developer",
+    realm: "default",
     enabled: true,
   });
+});
+
+test("users are imported into the realm that their line names, else into the one of --realm, and are exported with it", async () => {
+  const { operator } = (await adminAs(server.url)).admin;
+  for (const name of ["guests", "Partners"]) await operator.realms.create.mutate({ name });
+  const line = (email: string, realm?: string) => JSON.stringify({ email: `${email}@realms.test`, realm });
+  const lines = [line("guest", "guests"), line("partner"), line("own", "default")];
+  const unknown = await users(["import"], [...lines, line("lost", "gusts"), line("late", "gusts")]);
+  const faults = ["line 4: realm names no realm", "line 5: realm names no realm"];
+  expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining(`Nothing was imported.\n  ${faults.join("\n  ")}`)]);
+  expect(await users(["import", "--realm", "nowhere"], lines)).toMatchObject({ code: 4, err: "There is no realm named nowhere.\n" });
+  expect(await users(["import", "--realm", "Partners"], lines)).toMatchObject({ code: 0, out: "Imported 3 users.\n" });
+  const exported = (await users(["export"])).out.split("\n").filter((one) => one.includes("@realms.test"));
+  expect(
+    exported
+      .map((one) => JSON.parse(one))
+      .map(({ email, realm }) => `${email} ${realm}`)
+      .toSorted(),
+  ).toEqual(["guest@realms.test guests", "own@realms.test default", "partner@realms.test Partners"]);
+  expect(await users(["import", "--realm", "guests"], ['"text"', "[]"])).toMatchObject({ code: 1 });
 });
 
 const TWICE = "5b7e7b0e-3f5f-4f1e-8f5e-222222222222";

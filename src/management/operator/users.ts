@@ -10,8 +10,8 @@ import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import { isOneself, mayInvite } from "../acts.ts";
 import { found } from "../clients.ts";
-import { ById, inParts, language, listing, RecordId, Reference, search, UserImport, userFilter } from "../inputs.ts";
-import { type Bearer, USER_SORTS } from "../ports.ts";
+import { ById, type ImportedUser, inParts, language, listing, RecordId, Reference, search, UserImport, userFilter } from "../inputs.ts";
+import { type Bearer, type ManagementPorts, USER_SORTS } from "../ports.ts";
 import { assertFreshProof, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
 import { invitationView, pageView, userView } from "../views.ts";
 
@@ -29,6 +29,17 @@ const NewUser = z.strictObject({ email, role, realmId, password: z.string().max(
 /** @throws {Refusal} conflict */
 function assertNotOneself(caller: Bearer, id: string): void {
   if (isOneself(caller, id)) throw new Refusal("conflict", "operator_changes_own_account", { description: "This is your own account." });
+}
+
+const NOTHING = "Nothing was imported.";
+
+/** The ids of the realms that users name. @throws {Refusal} invalid_request, with an issue for each user of an unknown realm */
+async function realmsOf(users: readonly ImportedUser[], { managedRealms }: Pick<ManagementPorts, "managedRealms">) {
+  const realms = await managedRealms.named([...new Set(users.flatMap(({ realm = [] }) => realm))]);
+  const unknown = users.flatMap(({ realm }, index) => (realm === undefined || realms.has(realm) ? [] : [`users.${index}.realm`]));
+  if (unknown.length === 0) return realms;
+  const issues = unknown.map((path) => ({ path, message: "names no realm" }));
+  throw new Refusal("invalid_request", "realm_unknown", { description: NOTHING, issues });
 }
 
 export const operatorUsersRouter = router({
@@ -78,8 +89,10 @@ export const operatorUsersRouter = router({
   /** Takes over users of another server with their password hashes: all of them, or none. */
   import: provenOperatorProcedure.input(UserImport).mutation(async ({ ctx, input }) => {
     const { importedUsers, signUpPolicy, clock, randomBytes } = ctx.ports;
-    const users = input.users.map((user) => ({
+    const realms = await realmsOf(input.users, ctx.ports);
+    const users = input.users.map(({ realm = "", ...user }) => ({
       ...user,
+      realmId: realms.get(realm),
       id: user.id ?? newId(clock, randomBytes),
       role: user.role ?? roleOfSignUp(signUpPolicy),
     }));
@@ -92,7 +105,7 @@ export const operatorUsersRouter = router({
       taken.filter(({ isReserved }) => isReserved),
       "belongs to a client, or to a user who was deleted within the last day",
     );
-    const description = "Nothing was imported.";
+    const description = NOTHING;
     // Not a conflict: `--skip-existing` would leave these users out.
     if (reserved.length > 0) throw new Refusal("invalid_request", "id_reserved", { description, issues: reserved });
     throw new Refusal("conflict", "email_taken", { description, issues: issuesOf(taken, "has an account already, or is named twice") });
