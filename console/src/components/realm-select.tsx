@@ -2,28 +2,37 @@ import { NativeSelect } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { trpc } from "../api/client.ts";
 
-/** Realms that can be chosen: the oldest, as many as a page of the list has. The default realm is the first. */
+/** As many as a page of the list has, the oldest first. */
 const MANY = { limit: 200 } as const;
+const DEFAULT = "default";
+
+/** The realms that can be chosen, and the default one among them; none until they are read. */
+export function useRealms() {
+  const realms = useQuery(trpc.operator.realms.list.queryOptions(MANY)).data?.realms ?? [];
+  return { realms, byDefault: realms.find(({ name }) => name === DEFAULT)?.id };
+}
 
 interface RealmSelectProps {
   readonly label: string;
   readonly description?: string;
   /** undefined: the default realm. */
   readonly value: string | undefined;
-  readonly onChange: (realmId: string) => void;
+  readonly onChange: (realmId: string, name: string) => void;
+  readonly disabled?: boolean;
 }
 
 /** Chooses a realm; nothing where there is one alone. */
 export function RealmSelect({ value, onChange, ...field }: RealmSelectProps) {
-  const realms = useQuery(trpc.operator.realms.list.queryOptions(MANY)).data?.realms ?? [];
+  const { realms, byDefault } = useRealms();
   if (realms.length < 2) return null;
+  const chosen = value ?? byDefault ?? "";
   const options = realms.map(({ id, name }) => ({ value: id, label: name }));
-  const others = value === undefined || options.some((option) => option.value === value) ? [] : [{ value, label: value }];
+  const others = options.some((option) => option.value === chosen) ? [] : [{ value: chosen, label: chosen }];
   return (
     <NativeSelect
       {...field}
-      value={value ?? realms.find(({ name }) => name === "default")?.id ?? ""}
-      onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      value={chosen}
+      onChange={({ currentTarget: { value: id } }) => onChange(id, realms.find((realm) => realm.id === id)?.name ?? id)}
       data={[...options, ...others]}
     />
   );

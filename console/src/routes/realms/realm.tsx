@@ -2,9 +2,11 @@ import { Button, Group, NativeSelect, Stack, Switch, Text, TextInput } from "@ma
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, trpc } from "../../api/client.ts";
+import { api, queryClient, trpc } from "../../api/client.ts";
+import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
+import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { Section } from "../../components/section.tsx";
 import { T } from "../../texts/texts.ts";
@@ -14,6 +16,9 @@ import { type RealmRecord, refreshRealms } from "./record.ts";
 
 const { realms: texts } = T;
 
+/** The realm of all clients, which stays as it is named. */
+const DEFAULT = "default";
+
 export function RealmPage() {
   const { id } = useParams({ from: "/frame/realms/$id" });
   const realm = useQuery(trpc.operator.realms.get.queryOptions({ id }));
@@ -22,6 +27,11 @@ export function RealmPage() {
   return (
     <Stack>
       <PageHead title={data.name} back={{ to: "/realms", label: texts.title }} />
+      {data.name !== DEFAULT && (
+        <Section title={texts.name}>
+          <Name realm={data} />
+        </Section>
+      )}
       <Section title={texts.signIn}>
         <RequiredSignIn realm={data} />
       </Section>
@@ -31,6 +41,63 @@ export function RealmPage() {
       <Section title={texts.branding}>
         <BrandingForm key={data.id} realm={data} />
       </Section>
+      {data.name !== DEFAULT && <Removal realm={data} />}
+    </Stack>
+  );
+}
+
+function Name({ realm: { id, name: current } }: { readonly realm: RealmRecord }) {
+  const { fields, edit, assertUnchanged, settle } = useEdits({ name: current });
+  const saving = useMutation({
+    mutationFn: async (sent: typeof fields) => {
+      const { name } = await api.operator.realms.get.query({ id }); // others may have changed it since
+      assertUnchanged(sent, { name });
+      await sendChanges(changesTo({ name }, sent), () => api.operator.realms.rename.mutate({ id, ...sent }));
+    },
+    onSuccess: (_, sent) => {
+      settle(sent);
+      return refreshRealms();
+    },
+  });
+  return (
+    <Form onSubmit={() => saving.mutate(fields)}>
+      <Stack maw="30rem">
+        <Text>{texts.nameMeans}</Text>
+        <Group align="end">
+          <TextInput
+            label={texts.newNameOf}
+            required
+            flex={1}
+            value={fields.name}
+            onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
+          />
+          <Button type="submit" variant="default" loading={saving.isPending}>
+            {texts.rename}
+          </Button>
+        </Group>
+        {saving.error && <FailureNote error={saving.error} />}
+      </Stack>
+    </Form>
+  );
+}
+
+function Removal({ realm: { id, name } }: { readonly realm: RealmRecord }) {
+  const confirm = useConfirm();
+  const moveOn = useMoveOn();
+  const removal = useMutation({
+    mutationFn: () => api.operator.realms.remove.mutate({ id }),
+    onMutate: moveOn,
+    onSuccess: (_, _sent, move) => move({ to: "/realms" }).then(() => queryClient.invalidateQueries()),
+  });
+  const remove = async () => {
+    if (await confirm({ title: texts.remove, of: name, consequences: texts.removeMeans, act: texts.remove })) removal.mutate();
+  };
+  return (
+    <Stack align="flex-start">
+      {removal.error && <FailureNote error={removal.error} />}
+      <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
+        {texts.remove}
+      </Button>
     </Stack>
   );
 }
@@ -75,7 +142,7 @@ function Registration({ realm: { id, name, dynamicRegistrationScopes: current } 
   return (
     <Form onSubmit={() => saving.mutate(fields)}>
       <Stack maw="30rem">
-        {name !== "default" && <Text>{texts.ofDefault}</Text>}
+        {name !== DEFAULT && <Text>{texts.ofDefault}</Text>}
         <Switch label={texts.ownScopes} checked={fields.isOwn} onChange={({ currentTarget }) => edit({ isOwn: currentTarget.checked })} />
         {fields.isOwn && (
           <TextInput

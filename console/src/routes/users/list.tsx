@@ -11,6 +11,7 @@ import { DialogForm } from "../../components/form.tsx";
 import { type ListSearch, oneOf, sortOf, stateOf } from "../../components/list-search.ts";
 import { type Filter, ListTools, STATE_FILTER } from "../../components/list-tools.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { RealmSelect, useRealms } from "../../components/realm-select.tsx";
 import { Section } from "../../components/section.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { LANGUAGE } from "../../environment.ts";
@@ -103,15 +104,20 @@ function Invitations() {
   const pages = usePages(trpc.operator.invitations.list.queryKey(FEW), (cursor, signal) =>
     api.operator.invitations.list.query({ ...cursor, ...FEW }, { signal }),
   );
+  const { realms, byDefault } = useRealms();
+  const realmOf = (id: string) => (id === byDefault ? [] : [realms.find((realm) => realm.id === id)?.name ?? id]);
   const waiting = pages.data?.pages.flatMap(({ invitations }) => invitations) ?? [];
   if (pages.data === undefined && pages.error) return <Section title={texts.invitations} of={pages} />;
   if (waiting.length === 0) return null;
   return (
     <Section title={texts.invitations}>
-      {waiting.map(({ id, email, role, expiresAt }) => (
+      {waiting.map(({ id, email, role, realmId, expiresAt }) => (
         <Group key={id} justify="space-between">
           <Text className="foreign">
-            {email} <Text span c="dimmed">{`${texts.roles[role]} · ${texts.expires(shownAgo(expiresAt))}`}</Text>
+            {email}{" "}
+            <Text span c="dimmed">
+              {[texts.roles[role], ...realmOf(realmId), texts.expires(shownAgo(expiresAt))].join(" · ")}
+            </Text>
           </Text>
           <ActButton
             size="xs"
@@ -136,8 +142,11 @@ function Invitations() {
 function Invite({ opened, onClose }: { readonly opened: boolean; readonly onClose: () => void }) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<string>("user");
+  const [chosen, setRealm] = useState<string>();
+  const { byDefault } = useRealms();
   const send = async (): Promise<boolean> => {
-    const invitation = { email: email.trim(), role: oneOf(ROLES, role), language: LANGUAGE } as const;
+    const realmId = chosen ?? byDefault;
+    const invitation = { email: email.trim(), role: oneOf(ROLES, role), realmId, language: LANGUAGE } as const;
     const isSent = await act(api.operator.users.invite.mutate(invitation), texts.invited(invitation.email));
     if (isSent) setEmail((typed) => (typed === email ? "" : typed));
     return isSent;
@@ -159,6 +168,7 @@ function Invite({ opened, onClose }: { readonly opened: boolean; readonly onClos
         onChange={({ currentTarget }) => setRole(currentTarget.value)}
         data={ROLES.map((value) => ({ value, label: texts.roles[value] }))}
       />
+      <RealmSelect label={texts.realm} value={chosen} onChange={setRealm} />
     </DialogForm>
   );
 }

@@ -11,6 +11,7 @@ import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
+import { RealmSelect } from "../../components/realm-select.tsx";
 import { Section } from "../../components/section.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { LANGUAGE } from "../../environment.ts";
@@ -64,7 +65,7 @@ export function UserPage() {
 
 type Role = User["role"];
 
-function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
+function Acts({ user: { id, email, enabled, role, realmId } }: { readonly user: User }) {
   const viewer = useQuery(trpc.viewer.user.queryOptions({ id }));
   const moveOn = useMoveOn();
   const can = viewer.data?.can;
@@ -76,6 +77,7 @@ function Acts({ user: { id, email, enabled, role } }: { readonly user: User }) {
   return (
     <Group align="end">
       <RoleSelect id={id} email={email} role={role} ofInviter={ofInviter} isOffered={can?.setRole === true} />
+      <Move id={id} email={email} realmId={realmId} />
       <ActButton
         variant="default"
         disabled={!enabled}
@@ -165,5 +167,22 @@ function RoleSelect({ id, email, role, ofInviter, isOffered }: RoleSelectProps) 
       onChange={({ currentTarget }) => void setRole(currentTarget.value)}
       data={ROLES.map((value) => ({ value, label: texts.roles[value] }))}
     />
+  );
+}
+
+/** Moves the user to another realm, where there are some. */
+function Move({ id, email, realmId }: Pick<User, "id" | "email" | "realmId">) {
+  const confirm = useConfirm();
+  /** Where the user is being moved to. */
+  const [next, setNext] = useState<string>();
+  const move = async (to: string, name: string): Promise<void> => {
+    if (!(await confirm({ title: texts.moveOf(email, name), consequences: texts.moveMeans, act: texts.move }))) return;
+    setNext(to);
+    await act(api.operator.users.setRealm.mutate({ id, realmId: to }), texts.moved(email, name));
+    await wasReadAgain();
+    setNext(undefined);
+  };
+  return (
+    <RealmSelect label={texts.realm} value={next ?? realmId} disabled={next !== undefined} onChange={(to, name) => void move(to, name)} />
   );
 }
