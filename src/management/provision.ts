@@ -33,6 +33,7 @@ const user = z.strictObject({
   firstName: DisplayName.nullable().optional(),
   lastName: DisplayName.nullable().optional(),
   role: z.enum(ROLES).optional(),
+  realm: DisplayName.optional(),
 });
 
 /** Validates members one by one; provisionedChange validates the client as a whole. */

@@ -30,6 +30,13 @@ const wording = (max: number) => z.partialRecord(z.enum(LANGUAGES), line(max));
 /** The name of a realm as operators read it, so no blank or invisible character makes two of one. */
 export const RealmName = line(255);
 
+/** The fault of a name that no realm has yet, if any. */
+export function realmNameFault(name: string): string | undefined {
+  const { data, error } = RealmName.safeParse(name);
+  if (error !== undefined) return error.issues[0]?.message;
+  return data === name ? undefined : "must not begin or end with a blank";
+}
+
 export const ScopeName = z.string().max(256).refine(isScopeToken, "is no scope token (RFC 6749 §3.3)");
 
 /** What a scope allows, as the consent page shows it. */

@@ -1,5 +1,5 @@
 import type { User } from "../accounts/ports.ts";
-import type { AuditActor } from "../audit.ts";
+import { type AuditActor, realmUri } from "../audit.ts";
 import { Refusal } from "../errors.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { merged } from "../merged.ts";
@@ -15,13 +15,13 @@ export type Outcome = "created" | "changed" | "unchanged";
 
 type AccountRow = Pick<User, (typeof ACCOUNT)[number]> & { readonly passwordHash: string | null };
 
-const ACCOUNT = ["id", "emailVerified", "firstName", "lastName", "role"] as const;
+const ACCOUNT = ["id", "emailVerified", "firstName", "lastName", "role", "realmId"] as const;
 
 const SQL = statements("provision", {
   account: `select ${USERS.select(ACCOUNT)}, password_hash as "passwordHash"
    from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
   updateUser:
-    "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, updated_at = now() where id = $1::uuid",
+    "update users set email_verified = $2::boolean, first_name = $3, last_name = $4, role = $5, realm_id = $6::uuid, updated_at = now() where id = $1::uuid",
 });
 
 /** A user of the file, with the hash that was stored, and the one to store; undefined where the stored one matches. */
@@ -48,26 +48,38 @@ export async function prepareUser(sql: Tx, passwords: ProvisioningPasswords, use
   return { user, stored, passwordHash: isCurrent ? undefined : await passwords.hash(user.password, TURN) };
 }
 
-/** Creates or changes a user of the file. @throws {Overtaken}  @throws {Refusal} temporarily_unavailable for an account that its user just opened */
-export async function applyUser({ user, stored, passwordHash }: PreparedUser, actor: AuditActor, tx: Tx): Promise<Outcome> {
+/**
+ * Creates or changes a user of the file.
+ * @param named the realm of the file; undefined: the user's own, or the default one
+ * @throws {Overtaken}  @throws {Refusal} temporarily_unavailable for an account that its user just opened
+ */
+export async function applyUser(
+  { user, stored, passwordHash }: PreparedUser,
+  named: string | undefined,
+  actor: AuditActor,
+  tx: Tx,
+): Promise<Outcome> {
   const [before] = await tx.query<AccountRow>(SQL.account, [emailKey(user.email)]);
   if ((before?.passwordHash ?? null) !== stored) throw new Overtaken();
-  const { email, password: _, ...stated } = user;
+  const { email, password: _, realm: __, ...stated } = user;
   const { emailVerified, firstName, lastName, role } = merged(before ?? NEWCOMER, stated);
   const provisioned = { event: "user.provisioned", outcome: "success", actor } as const;
   if (before === undefined) {
-    const [added] = await openAccounts(tx, [{ email, emailVerified, firstName, lastName, role, passwordHash }]);
+    const [added] = await openAccounts(tx, [{ email, emailVerified, firstName, lastName, role, realmId: named, passwordHash }]);
     if (added === undefined) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
     await record(tx, { ...provisioned, reason: "created", userId: added.id });
     return "created";
   }
-  const same =
-    before.emailVerified === emailVerified && before.firstName === firstName && before.lastName === lastName && before.role === role;
+  const realmId = named ?? before.realmId;
+  const moved = realmId !== before.realmId && { resources: [realmUri(realmId)] };
+  const renamed = before.firstName !== firstName || before.lastName !== lastName;
+  const same = !(moved || renamed || before.emailVerified !== emailVerified || before.role !== role);
   if (passwordHash !== undefined) await tx.query(SET_PASSWORD, [before.id, passwordHash]); // before sessions, as a sign-in locks them
   if (emailVerified && !before.emailVerified) await endUnproven(tx, before.id); // the file verifies the address
-  if (!same) await tx.query(SQL.updateUser, [before.id, emailVerified, firstName, lastName, role]);
+  if (!same) await tx.query(SQL.updateUser, [before.id, emailVerified, firstName, lastName, role, realmId]);
   if (passwordHash !== undefined) await endSignIns(tx, before.id); // a new password ends sessions of the old one
   if (same && passwordHash === undefined) return "unchanged";
-  await record(tx, { ...provisioned, userId: before.id, reason: passwordHash === undefined ? "changed" : "password_replaced" });
+  const reason = passwordHash === undefined ? "changed" : "password_replaced";
+  await record(tx, { ...provisioned, ...moved, userId: before.id, reason });
   return "changed";
 }

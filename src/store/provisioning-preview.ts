@@ -9,9 +9,9 @@ import { emailKey } from "./users.ts";
 const NAMED = statement(
   "provision_named",
   `select 'realms' as section, name as entry, to_jsonb(realms) as value from realms where name = any($1::text[])
-   union all select 'users', email, to_jsonb(users) || jsonb_build_object('password',
+   union all select 'users', email, to_jsonb(users) - 'realm_id' || jsonb_build_object('realm', realms.name, 'password',
      (select password_hash from credentials where credentials.user_id = users.id and credentials.type = 'password'))
-     from users where email_key = any($2::text[])
+     from users join realms on realms.id = realm_id where email_key = any($2::text[])
    union all select 'workloadIssuers', issuer, to_jsonb(workload_issuers) from workload_issuers where issuer = any($3::text[])
    union all select 'clients', client_id, to_jsonb(clients) - 'secret_hash' || jsonb_build_object('client_secret', secret_hash)
      from clients where client_id = any($4::text[])

@@ -2,6 +2,7 @@ import type { AuditActor } from "../audit.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
+import { realmNameFault } from "../management/record-inputs.ts";
 import { merged } from "../merged.ts";
 import { defaultSettings, mayHaveRecord, type ResourceSettings } from "../resources/resource.ts";
 import type { SecretBox } from "../secret-box.ts";
@@ -45,8 +46,11 @@ const SQL = statements("provision", {
 async function applyRealm({ name, ...change }: FileRealm, event: Event, tx: Tx): Promise<Outcome> {
   const { dynamicRegistrationScopes: scopes } = change;
   const audit = { ...event, event: "realm.changed", ...(scopes !== undefined && { scope: scopes.join(" ") }) } as const;
+  const find = async () => (await tx.query<{ id: string }>(SQL.realmNamed, [name]))[0];
+  const fault = (await find()) === undefined ? realmNameFault(name) : undefined; // earlier releases took names that the API refuses
+  if (fault !== undefined) throw refused([{ path: "name", message: fault }]);
   if ((await addRealm(tx, name, change, { ...audit, reason: "created" })) !== undefined) return "created";
-  const [known] = await tx.query<{ id: string }>(SQL.realmNamed, [name]);
+  const known = await find();
   return outcomeOf(known && (await changeRealm(tx, known.id, change, { ...audit, reason: "changed" })), "realm_just_removed");
 }
 
@@ -113,6 +117,15 @@ const atEntry = <Applied>(entry: string, applying: Promise<Applied>): Promise<Ap
     throw refused(issuesOf(error, entry));
   });
 
+const realmUnknown = (place: string): Refusal => refused([{ path: `${place}.realm`, message: "names no realm" }], "realm_unknown");
+
+/** @param place of the entry that names it @returns its id  @throws {Refusal} invalid_request for an unknown realm */
+async function realmNamed(name: string, place: string, tx: Tx): Promise<string> {
+  const [realm] = await tx.query<{ id: string }>(SQL.realmNamed, [name]);
+  if (realm === undefined) throw realmUnknown(place);
+  return realm.id;
+}
+
 /** Applies the entries of a section, each to its realm. @throws {Refusal} invalid_request, also for an unknown realm */
 const inRealms = <Entry extends { readonly realm?: string | undefined }>(
   section: string,
@@ -122,9 +135,9 @@ const inRealms = <Entry extends { readonly realm?: string | undefined }>(
 ): Promise<readonly Outcome[]> =>
   Array.fromAsync(entries, async (entry, index) => {
     const place = `${section}.${index}`;
-    const [realm] = await tx.query<{ id: string }>(SQL.realmNamed, [entry.realm ?? "default"]);
-    const outcome = realm && (await atEntry(place, apply(entry, realm.id)));
-    if (outcome === undefined) throw refused([{ path: `${place}.realm`, message: "names no realm" }], "realm_unknown");
+    const realmId = await realmNamed(entry.realm ?? "default", place, tx);
+    const outcome = await atEntry(place, apply(entry, realmId));
+    if (outcome === undefined) throw realmUnknown(place);
     return outcome;
   });
 
@@ -141,8 +154,11 @@ async function applyFile(prepared: Prepared, actor: AuditActor, { issuer, box }:
   await tx.query(SQL.lockClients, [clientIds]);
   await tx.query(SQL.lockRealms, [file.realms.map(({ name }) => name)]);
   const event: Event = { outcome: "success", actor };
-  const realms = await Array.fromAsync(file.realms, (realm) => applyRealm(realm, event, tx));
-  const accounts = await Array.fromAsync(users, (user) => applyUser(user, actor, tx));
+  const realms = await Array.fromAsync(file.realms, (realm, index) => atEntry(`realms.${index}`, applyRealm(realm, event, tx)));
+  const accounts = await Array.fromAsync(users, async (prepared, index) => {
+    const { realm } = prepared.user;
+    return applyUser(prepared, realm === undefined ? undefined : await realmNamed(realm, `users.${index}`, tx), actor, tx);
+  });
   const workloadIssuers = await Array.fromAsync(file.workloadIssuers, (each, index) =>
     atEntry(`workloadIssuers.${index}`, applyWorkloadIssuer(each, event, tx)),
   );

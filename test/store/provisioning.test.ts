@@ -92,6 +92,41 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     expect(await clientDirectory(database.sql).byClientId("crm-agent")).toMatchObject({ origin: "operator", ownerId: owner?.user.id });
   });
 
+  test("a user is opened in the realm that the file names, stays where it names none, and is moved where it names another one", async () => {
+    const email = "placed@example.test";
+    const user = (realm?: string) => ({ realms: [{ name: "places" }], users: [{ email, password: "correct horse battery", realm }] });
+    const preview = (file: object) => provisioner(database.sql, passwords, SERVER).preview(plan(file));
+    const realmOf = () =>
+      runText(database.sql, "select realms.name from users join realms on realms.id = realm_id where email = $1", [email]);
+    expect((await apply(user("places"))).users).toEqual({ ...none, created: 1 });
+    for (const again of [user(), user("places")]) expect((await apply(again)).users).toEqual({ ...none, unchanged: 1 });
+    expect(await realmOf()).toEqual([{ name: "places" }]);
+    const members = [{ member: "realm", before: "places", after: "default" }];
+    expect(await preview(user("default"))).toEqual([{ change: "changed", section: "users", entry: email, members }]);
+    expect((await apply(user("default"))).users).toEqual({ ...none, changed: 1 });
+    expect(await realmOf()).toEqual([{ name: "default" }]);
+    const moved = { reason: "changed", about: [expect.stringMatching(/^realm:[0-9a-f-]{36}$/)] };
+    expect((await recorded("user.provisioned")).at(-1)).toMatchObject(moved);
+    await expect(apply(user("nowhere"))).rejects.toMatchObject({
+      code: "invalid_request",
+      detail: { issues: [{ path: "users.0.realm", message: "names no realm" }] },
+    });
+  });
+
+  test("a new realm gets no name with blanks around it or invisible characters, and one of an earlier release is changed by it", async () => {
+    for (const [name, message] of [
+      [" outskirts", "must not begin or end with a blank"],
+      ["out\u200bskirts", "must not contain control, bidirectional or invisible characters"],
+    ] as const)
+      await expect(apply({ realms: [{ name: "default" }, { name }] })).rejects.toMatchObject({
+        code: "invalid_request",
+        detail: { issues: [{ path: "realms.1.name", message }] },
+      });
+    await runText(database.sql, "insert into realms (name) values (' of old')");
+    const changed = await apply({ realms: [{ name: " of old", requiredAcr: "phr" }], users: [] });
+    expect(changed.realms).toEqual({ ...none, changed: 1 });
+  });
+
   test("two processes at once set the password of a new user once", async () => {
     const file = { users: [{ email: "raced@example.test", password: "correct horse battery" }] };
     const outcomes = await Promise.all([apply(file), apply(file)]);
