@@ -179,14 +179,11 @@ export const mayHoldApiKey = ({ environment }: Pick<Client, "environment">): boo
 /** Actors that one token may name (docs/protocol.md#limits). */
 export const MAX_ACTORS = 4;
 
-/** A client as users see it when a token may go to it. The name is the client's own claim. */
-export type NamedTarget = Pick<Client, "clientId" | "name" | "isAgent"> & {
-  readonly mayExchange: boolean;
-  readonly hasRefreshTokens: boolean;
-};
+/** What users see of a client when a token may go to it, or could be passed on. The name is the client's own claim. */
+export type NamedTarget = Pick<Client, "clientId" | "name" | "isAgent" | "enabled" | "grantTypes" | "tokenEndpointAuthMethod">;
 
 /** Whether a client could exchange a token that it receives. Pure. @see docs/protocol.md#token-exchange-rules */
-export const mayExchange = (client: Client): boolean =>
+export const mayExchange = (client: Pick<Client, "enabled" | "isAgent" | "grantTypes" | "tokenEndpointAuthMethod">): boolean =>
   client.enabled && client.isAgent && client.grantTypes.includes(TOKEN_EXCHANGE) && isConfidential(client);
 
 /** What a client's requests must fulfil, and what it is given. */

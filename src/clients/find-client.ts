@@ -1,5 +1,5 @@
 import { Refusal } from "../errors.ts";
-import { type Client, mayExchange, type NamedTarget } from "./client.ts";
+import type { Client } from "./client.ts";
 import type { ClientDirectory, ClientDocuments } from "./ports.ts";
 
 /** Whether a client_id is the URL of a metadata document. Generated ids never are. */
@@ -38,20 +38,12 @@ function faultOf(clientId: string): string | undefined {
 export const documentHost = (clientId: string): string => URL.parse(clientId)?.host ?? "";
 
 /** The registered ones of these client_ids. */
-export type NamedTargets = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, NamedTarget>>;
-
-export const namedTargets =
-  ({ byClientId }: ClientDirectory): NamedTargets =>
-  async (clientIds) => {
-    const targets = new Map<string, NamedTarget>();
-    for (const client of await Promise.all([...new Set(clientIds)].map(byClientId))) {
-      if (client === undefined) continue;
-      const { clientId, name, isAgent, grantTypes } = client;
-      const hasRefreshTokens = grantTypes.includes("refresh_token");
-      targets.set(clientId, { clientId, name, isAgent, mayExchange: mayExchange(client), hasRefreshTokens });
-    }
-    return targets;
-  };
+export async function clientsAmong(clientIds: readonly string[], { byClientId }: ClientDirectory): Promise<ReadonlyMap<string, Client>> {
+  const clients = new Map<string, Client>();
+  for (const client of await Promise.all([...new Set(clientIds)].map(byClientId)))
+    if (client !== undefined) clients.set(client.clientId, client);
+  return clients;
+}
 
 /** `documents` is undefined while CIMD_ENABLED is false. */
 export type ClientSources = { readonly clients: ClientDirectory; readonly documents: ClientDocuments | undefined };

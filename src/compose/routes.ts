@@ -4,7 +4,7 @@ import { MAIL_ADDRESS_LIMIT, MAILBOX_LIMIT } from "../accounts/caller.ts";
 import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Brandings } from "../branding/branding.ts";
-import { namedTargets } from "../clients/find-client.ts";
+import { clientsAmong } from "../clients/find-client.ts";
 import type { Config } from "../config.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
@@ -130,6 +130,7 @@ function userPorts(config: Config, sql: Sql, parts: RouteParts) {
   const { core, fault, brandings, ephemeral, metrics, passwords, databaseClock } = parts;
   const box = vaultOf(config);
   const limiter = ephemeral.rateLimiter;
+  const clients = clientDirectory(sql);
   const mailLimits = (name: string) => ({
     mailbox: limiter(`${name}-mailbox`, MAILBOX_LIMIT),
     address: limiter(`${name}-address`, MAIL_ADDRESS_LIMIT),
@@ -157,7 +158,7 @@ function userPorts(config: Config, sql: Sql, parts: RouteParts) {
     connections: connections(sql),
     linkedWallets: linkedWallets(sql),
     providers: providersOf(config, box, databaseClock.seconds),
-    namedTargets: namedTargets(clientDirectory(sql)),
+    namedTargets: (clientIds: readonly string[]) => clientsAmong(clientIds, clients),
     signUpPolicy: config.signUp.policy,
     signUps: limiter("sign-up", config.signUp.rate),
     resendLimits: mailLimits("resend"),

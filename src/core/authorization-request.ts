@@ -1,9 +1,9 @@
 import { type Client, CONSOLE_CLIENT_ID, consoleRedirectUri, demandsOf } from "../clients/client.ts";
-import { assertDocumentUrl, resolveClient } from "../clients/find-client.ts";
+import { assertDocumentUrl, clientsAmong, resolveClient } from "../clients/find-client.ts";
 import { isPermittedRedirectUri, loopbackMistake, matchesRedirectUri } from "../clients/redirect-uri.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
-import { isAbsoluteUri, MAX_RESOURCES, parsedSpelling } from "../protocol/access.ts";
+import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parsedSpelling } from "../protocol/access.ts";
 import { knownAcrValues } from "../protocol/authentication-context.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
 import { detailsRefused } from "../protocol/grants.ts";
@@ -154,10 +154,11 @@ export async function requestedTarget({ resource }: Pick<AccessParameters, "reso
 /** The scopes and resources that a client may request of a user. @throws {Refusal} invalid_scope, invalid_target */
 export async function requestableAccess({ scope, resource }: AccessParameters, client: Client, target: Target, core: Core) {
   const { granted: scopes, dropped: droppedScopes } = requestableScopes(scope, client, target);
-  const isClient = async (clientId: string) => (await core.clients.byClientId(clientId)) !== undefined;
   const { terms } = target;
-  const records = { terms, requireKnown: core.requireKnownResources };
-  const resources = await requestableResources(resource, core.issuer, serviceReach(client.clientId, scopes), isClient, records);
+  const requireKnown = core.requireKnownResources;
+  const perhapsClients = target.resources.filter((each) => requireKnown || !isResourceUri(each));
+  const known = { terms, clients: await clientsAmong(perhapsClients, core.clients), requireKnown };
+  const resources = requestableResources(resource, core.issuer, serviceReach(client.clientId, scopes), known);
   return { scopes, droppedScopes, resources, terms };
 }
 

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
-import { type Client, demandsOf, isOpenlyRegistered, type NamedTarget } from "../clients/client.ts";
-import { documentHost, namedTargets } from "../clients/find-client.ts";
+import { type Client, demandsOf, isOpenlyRegistered } from "../clients/client.ts";
+import { clientsAmong, documentHost } from "../clients/find-client.ts";
 import { isRefusal, Refusal } from "../errors.ts";
 import type { AuthorizationRequest, IssueCodeRequest, ValidateAuthorizationRequest } from "../gen/countersign/token/v1/token_pb.ts";
 import { hashSecret, newSecret } from "../random.ts";
@@ -18,7 +18,7 @@ export const clientView = (client: Client) => ({
   ...(client.environment !== null && { environment: client.environment }),
 });
 
-const resourceClient = ({ clientId, name, isAgent }: NamedTarget) => ({ clientId, name, agent: isAgent });
+const resourceClient = ({ clientId, name, isAgent }: Client) => ({ clientId, name, agent: isAgent });
 
 /** The session of the user, for a code that may be issued at once. `authTime` in seconds since the epoch. */
 export type RequestSession = Pick<IssueCodeRequest, "userId" | "sessionId" | "authTime" | "requestId" | "decision">;
@@ -55,7 +55,7 @@ export async function authorizationOf(
     ...(request.loginHint !== undefined && { loginHint: request.loginHint }),
     ...(valid.hintedSub !== undefined && { hintedSub: valid.hintedSub }),
     lifetimes: { accessToken, ...(client.grantTypes.includes("refresh_token") && { refreshToken, refreshFamilyMax }) },
-    resourceClients: [...(await namedTargets(core.clients)(resources)).values()].map(resourceClient),
+    resourceClients: [...(await clientsAmong(resources, core.clients)).values()].map(resourceClient),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ScopeDescriptions } from "../accounts/account.ts";
 import type { PendingRequests, RateLimiter, SignInFailures } from "../accounts/ports.ts";
-import type { NamedTargets } from "../clients/find-client.ts";
+import type { NamedTarget } from "../clients/client.ts";
 import type { ManagedClients } from "../clients/ports.ts";
 import type { TokenCore } from "../grpc/local.ts";
 import type { ShownResources } from "../resources/ports.ts";
@@ -26,6 +26,6 @@ export interface UserPorts extends UpstreamPorts, Pick<FrontTelemetry, "fault"> 
   readonly clients: Pick<ManagedClients, "list" | "ofOwner">;
   /** The wallets of users, also where no further ones can be linked. */
   readonly linkedWallets: Pick<LinkedWallets, "ofUser">;
-  /** The clients among the resources that a user has allowed. */
-  readonly namedTargets: NamedTargets;
+  /** The registered clients among what a user has allowed, by client_id. */
+  readonly namedTargets: (clientIds: readonly string[]) => Promise<ReadonlyMap<string, NamedTarget>>;
 }

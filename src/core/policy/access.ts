@@ -179,34 +179,38 @@ export const serviceReach = (clientId: string, scopes: readonly string[]): Servi
   return scopes.includes(MANAGE_CLIENTS) ? "also" : "never";
 };
 
-const NO_RECORDS = { terms: [], requireKnown: false } as const;
+interface KnownTargets {
+  readonly terms: readonly ResourceTerms[];
+  readonly clients: Pick<ReadonlySet<string>, "has">;
+  readonly requireKnown: boolean;
+}
 
 /**
  * The resources of an authorization request: absolute URIs, or client_ids of existing clients, to which a token can be delegated. This
- * service is named by its issuer, however the request spells it.
+ * service is named by its issuer, however the request spells it. Pure.
  * @param terms those of the resources, as the request and as parsers spell them
+ * @param clients those that the request names
  * @param requireKnown REQUIRE_KNOWN_RESOURCES: a URI must have a record
  * @throws {Refusal} invalid_target
  * @see RFC 8707 §2, docs/protocol.md#resources
  */
-export async function requestableResources(
+export function requestableResources(
   resources: readonly string[],
   issuer: string,
   service: ServiceReach,
-  isClient: (clientId: string) => Promise<boolean>,
-  { terms, requireKnown }: { readonly terms: readonly ResourceTerms[]; readonly requireKnown: boolean } = NO_RECORDS,
-): Promise<readonly string[]> {
+  { terms, clients, requireKnown }: KnownTargets,
+): readonly string[] {
   const requested = [...new Set(resources.map((resource) => (sameResource(resource, issuer) ? issuer : resource)))];
   if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
   if (disabledAmong(requested, terms).length > 0) refuse("resource_disabled");
   for (const resource of requested) {
     const isUri = resource !== issuer && isResourceUri(resource);
-    const isAllowed = resource === issuer ? service !== "never" : service !== "only" && (isUri || (await isClient(resource)));
+    const isAllowed = resource === issuer ? service !== "never" : service !== "only" && (isUri || clients.has(resource));
     if (!isAllowed) refuse("resource_not_allowed");
     if (!isUri || termsOf(resource, terms) !== undefined) continue;
     // Resource servers that compare parsed URIs would take the token, and what the record says would not have counted.
     if (termsOf(parsedSpelling(resource), terms) !== undefined) refuse("resource_misspelled");
-    if (requireKnown && !(await isClient(resource))) refuse("resource_unknown");
+    if (requireKnown && !clients.has(resource)) refuse("resource_unknown");
   }
   return requested;
 }
@@ -251,18 +255,18 @@ export const clientAudience = (resources: readonly string[], client: Client): re
  * The audience of an exchanged token: what the request names, or all of the subject token's audience, without disabled or deleted clients.
  * Each requested value must be in the subject token's audience.
  * @param requested the values of `resource` and `audience` together
- * @param clients the existing clients that either names, each with whether it is enabled
+ * @param clients the existing clients that either names, and disabled resources
  * @throws {Refusal} invalid_target
  * @see RFC 8693 §2.1, RFC 8707 §2, docs/protocol.md#token-exchange-rules
  */
 export function exchangedAudience(
   requested: readonly string[],
   subjectAudience: readonly string[],
-  clients: ReadonlyMap<string, boolean>,
+  clients: ReadonlyMap<string, Pick<Client, "enabled">>,
 ): readonly string[] {
   const named = [...new Set(requested)];
   if (named.length > MAX_RESOURCES) refuse("too_many_resources");
   if (!named.every((value) => isAbsoluteUri(value) || clients.has(value))) refuse("resource_malformed");
   const audience = within(subjectAudience, named, "resource_outside_subject");
-  return present(audience, (value) => !(clients.get(value) ?? isAbsoluteUri(value)));
+  return present(audience, (value) => !(clients.get(value)?.enabled ?? isAbsoluteUri(value)));
 }

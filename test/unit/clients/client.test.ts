@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Client, mayExchange } from "../../../src/clients/client.ts";
-import { namedTargets } from "../../../src/clients/find-client.ts";
+import { clientsAmong } from "../../../src/clients/find-client.ts";
 import { REQUEST_RULES } from "../../../src/core/grants/token-exchange/request-rules.ts";
 import { ENFORCED } from "../../../src/core/policy/rule.ts";
 import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";
@@ -32,13 +32,13 @@ test("a disabled agent may not exchange tokens", () => {
   expect(mayExchange(aClient({ ...agent, enabled: false }))).toBe(false);
 });
 
-test("names the clients among client_ids, with one look-up each", async () => {
+test("finds the clients among client_ids, with one look-up each", async () => {
   const lookedUp: string[] = [];
   const byClientId = async (clientId: string) => {
     lookedUp.push(clientId);
     return clientId === "a" ? aClient({ ...agent, clientId, name: "Agent A" }) : undefined;
   };
-  const found = await namedTargets({ byClientId })(["a", "https://crm.example", "a"]);
-  expect([...found.values()]).toEqual([{ clientId: "a", name: "Agent A", isAgent: true, mayExchange: true, hasRefreshTokens: false }]);
+  const found = await clientsAmong(["a", "https://crm.example", "a"], { byClientId });
+  expect([...found]).toEqual([["a", expect.objectContaining({ clientId: "a", name: "Agent A" })]]);
   expect(lookedUp).toEqual(["a", "https://crm.example"]);
 });

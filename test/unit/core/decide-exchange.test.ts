@@ -63,7 +63,7 @@ const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
   params: exchangeGrant(),
   subject: subject(),
   actor: undefined,
-  clients: new Map([["agent", true]]),
+  clients: new Map([["agent", { enabled: true }]]),
   terms: [],
   issuer: ISSUER,
   ...members,
@@ -307,9 +307,9 @@ test("rule 4, §5: without scope, the token inherits the subject token's scopes 
 test("disabled and deleted clients are omitted from aud; an empty aud is refused with invalid_target", () => {
   const named = subject({ aud: ["agent", CRM, "paused", "gone", "urn:example:paused", "urn:example:resource"] });
   const clients = new Map([
-    ["agent", true],
-    ["paused", false],
-    ["urn:example:paused", false],
+    ["agent", { enabled: true }],
+    ["paused", { enabled: false }],
+    ["urn:example:paused", { enabled: false }],
   ]);
   expect(decideExchange(facts({ subject: named, clients })).audience).toEqual(["agent", CRM, "urn:example:resource"]);
   const naming = (resource: string[]) => exchangeGrant({ resource });

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { AgentPause, Delegation } from "../../../src/accounts/delegations.ts";
 import { agentCards, mayHandOnTo } from "../../../src/front/pages/agents/page.ts";
+import { TOKEN_EXCHANGE } from "../../../src/protocol/grants.ts";
+import { aClient } from "../../support/builders.ts";
 
 const named = (clientId: string) => ({ clientId, name: clientId });
 const aDelegation = (
@@ -71,7 +73,9 @@ test.for([
   ["access_token", ["x", "y", "z", "a"], []],
   ["id_jag", ["a"], []],
 ] as const)("a delegation of the kind %s with the chain %j may be passed on to %j", ([kind, chain, others]) => {
-  const targets = new Map(["a", "b", "c"].map((clientId) => [clientId, { mayExchange: clientId !== "c" }]));
+  const targets = new Map(
+    ["a", "b", "c"].map((clientId) => [clientId, aClient({ isAgent: true, grantTypes: [TOKEN_EXCHANGE], enabled: clientId !== "c" })]),
+  );
   const audience = ["https://crm.example", "a", "b", "c", "gone"];
   expect(mayHandOnTo({ kind, chain, audience, agent: named("a") }, targets)).toEqual(others);
 });

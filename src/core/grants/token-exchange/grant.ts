@@ -1,5 +1,6 @@
 import type { AuditEntry } from "../../../audit.ts";
 import type { Client } from "../../../clients/client.ts";
+import { clientsAmong } from "../../../clients/find-client.ts";
 import { Refusal } from "../../../errors.ts";
 import type { TokenExchangeGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri, MAX_RESOURCES } from "../../../protocol/access.ts";
@@ -42,30 +43,22 @@ async function presented(claims: AccessTokenClaims | undefined, core: Core, agen
   return { claims, state: await core.tokens.of({ ...tokenReference(claims), ...(agent !== undefined && { agent }) }) };
 }
 
-/** Whether each named client is enabled. The requesting client is not looked up. */
-async function clientsAmong(values: readonly string[], requesting: Client, core: Core): Promise<ReadonlyMap<string, boolean>> {
-  const enabled = new Map([[requesting.clientId, requesting.enabled]]);
-  const others: Promise<Client | undefined>[] = [];
-  for (const value of new Set(values))
-    if (value !== requesting.clientId && mayNameClient(value)) others.push(core.clients.byClientId(value));
-  for (const client of await Promise.all(others)) if (client !== undefined) enabled.set(client.clientId, client.enabled);
-  return enabled;
-}
-
 /** Reads all records that the rules need, in parallel. */
 async function exchangeFacts(client: Client, params: TokenExchangeGrant, core: Core): Promise<ExchangeFacts> {
   const claims = core.issuedTokens.accessToken(params.subjectToken);
   const targets = [...new Set([...params.resource, ...params.audience])].slice(0, MAX_RESOURCES);
   const named = [...targets, ...(claims ? audienceList(claims) : [])];
   const resources = named.filter(isAbsoluteUri);
+  const others = named.filter((value) => value !== client.clientId && mayNameClient(value));
   const [subject, actor, clients, terms] = await Promise.all([
     presented(claims, core, client.clientId),
     params.actorToken === undefined ? undefined : presented(core.issuedTokens.accessToken(params.actorToken), core),
-    clientsAmong(named, client, core),
+    clientsAmong(others, core.clients),
     resources.length === 0 ? [] : core.resources.of(client.realmId, resources),
   ]);
-  const disabled = disabledAmong(resources, terms).map((resource) => [resource, false] as const);
-  return { client, params, subject, actor, clients: new Map([...clients, ...disabled]), terms, issuer: core.issuer };
+  const disabled = disabledAmong(resources, terms).map((resource) => [resource, { enabled: false }] as const);
+  const known = new Map<string, Pick<Client, "enabled">>([[client.clientId, client], ...clients, ...disabled]);
+  return { client, params, subject, actor, clients: known, terms, issuer: core.issuer };
 }
 
 /** Notes the requested chain, the refused agent first, and the subject token for the audit record of a refusal. */

@@ -32,8 +32,8 @@ export interface ExchangeFacts {
   /** Undefined for a text that is not an access token of this issuer. */
   readonly subject: PresentedToken | undefined;
   readonly actor: PresentedToken | undefined;
-  /** Existing clients that the request or the subject token's audience names, each with whether it is enabled. */
-  readonly clients: ReadonlyMap<string, boolean>;
+  /** Existing clients that the request or the subject token's audience names, and disabled resources. */
+  readonly clients: ReadonlyMap<string, Pick<Client, "enabled">>;
   /** Of the records of the resources that either names. */
   readonly terms: readonly ResourceTerms[];
   readonly issuer: string;

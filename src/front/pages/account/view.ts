@@ -91,14 +91,14 @@ ${input("lastName", "family-name")}
 }
 
 /** The `clients` are those that are registered. */
-type Known = Names & { readonly clients: ReadonlyMap<string, Pick<NamedTarget, "hasRefreshTokens">> };
+type Known = Names & { readonly clients: ReadonlyMap<string, Pick<NamedTarget, "grantTypes">> };
 
 function application(visit: Visit, consent: Consent, { targets, described, clients }: Known, token: string): Markup {
   const { site, language } = visit;
   const { account: texts, words } = visit.texts;
   const name = shownName(language, consent.clientName);
   const { createdAt, lastUsedAt, resources } = consent;
-  const scopes = effectiveScopes(consent.scopes, clients.get(consent.clientId)?.hasRefreshTokens);
+  const scopes = effectiveScopes(consent.scopes, clients.get(consent.clientId)?.grantTypes.includes("refresh_token"));
   const places = resources.map(
     (resource, index) => html`${index > 0 && ", "}<bdi class="host">${shownTarget(language, resource, targets)}</bdi>`,
   );

@@ -7,7 +7,7 @@ import {
   resumeForUser,
 } from "../../../accounts/delegations.ts";
 import type { User } from "../../../accounts/ports.ts";
-import { MAX_ACTORS, type NamedTarget } from "../../../clients/client.ts";
+import { MAX_ACTORS, mayExchange, type NamedTarget } from "../../../clients/client.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { type Language, shownList, type Texts } from "../../../texts/languages.ts";
 import { donePath } from "../../done.ts";
@@ -171,10 +171,13 @@ const isHeld = ({ ended }: Delegation): boolean => ended === null || ended.reaso
  */
 export function mayHandOnTo(
   { kind, chain, audience, agent }: Pick<Delegation, "kind" | "chain" | "audience" | "agent">,
-  targets: ReadonlyMap<string, Pick<NamedTarget, "mayExchange">>,
+  targets: ReadonlyMap<string, Parameters<typeof mayExchange>[0]>,
 ): readonly string[] {
   if (kind === "id_jag" || chain.length >= MAX_ACTORS) return [];
-  return audience.filter((value) => value !== agent.clientId && targets.get(value)?.mayExchange === true);
+  return audience.filter((value) => {
+    const target = targets.get(value);
+    return value !== agent.clientId && target !== undefined && mayExchange(target);
+  });
 }
 
 /**
