@@ -1,9 +1,9 @@
 import { type Client, type Demands, demandsOf } from "../clients/client.ts";
 import { asPublicKeySet, isAssertionAlgorithm, type RemoteKeys } from "../clients/public-keys.ts";
+import { assertSignedByRemoteKeys, verifySignature } from "../clients/published-keys.ts";
 import { refusing } from "../errors.ts";
+import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "../protocol/jws.ts";
 import type { CorePorts } from "./ports.ts";
-import { hasCome, hasForbiddenMember, isTime, type ParsedJwt, parseJws, parseObject, soleAudience } from "./signing/jws.ts";
-import { assertSignedByRemoteKeys, verifySignature } from "./signing/published-keys.ts";
 import { MAX_WORKLOAD_TOKEN, SVID_ASSERTION_TYPE, type WorkloadToken, workloadToken } from "./workload/rules.ts";
 
 const CLIENT_ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";

@@ -2,14 +2,14 @@ import { createHash, createHmac, createPublicKey, type JsonWebKeyInput, type Key
 import { LRUCache } from "lru-cache";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { isAssertionAlgorithm, isPublicKeyFor, keyFault, type PublishedKey } from "../clients/public-keys.ts";
+import { signatureHolds } from "../clients/published-keys.ts";
 import { Refusal } from "../errors.ts";
 import type { DpopProof } from "../gen/countersign/token/v1/token_pb.ts";
+import { hasForbiddenMember, type ParsedJws, parseJws, parseObject } from "../protocol/jws.ts";
 import type { Rule, RuleHead } from "./policy/rule.ts";
 import type { Core, ProofNonces } from "./ports.ts";
-import { hasForbiddenMember, type ParsedJws, parseJws, parseObject } from "./signing/jws.ts";
 import type { Keys } from "./signing/key-ring.ts";
 import { derivedSecret, type SigningKey } from "./signing/keys.ts";
-import { signatureHolds } from "./signing/published-keys.ts";
 import type { Confirmation } from "./stored-grants.ts";
 
 /** Seconds after which a new nonce is given out. Each is accepted for this period and the next. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { type ParsedJwt, parseJws, parseObject } from "../core/signing/jws.ts";
 import { Refusal } from "../errors.ts";
+import { type ParsedJwt, parseJws, parseObject } from "../protocol/jws.ts";
 
 /** Refuses a presentation. @param reason a fixed word for the audit record only @throws {Refusal} access_denied, always */
 export function refuse(reason: string, cause?: unknown): never {

@@ -1,11 +1,11 @@
 import { X509Certificate } from "node:crypto";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
 import { asPublicKeySet, type PublishedKey, type RemoteKeys } from "../clients/public-keys.ts";
+import { verifyByRemoteKeys, verifySignature } from "../clients/published-keys.ts";
 import { cachedKeys, fetchKeySet, issuerDocument } from "../clients/remote-keys.ts";
 import type { Clock } from "../clock.ts";
-import type { ParsedJwt } from "../core/signing/jws.ts";
-import { verifyByRemoteKeys, verifySignature } from "../core/signing/published-keys.ts";
 import { isRefusal } from "../errors.ts";
+import type { ParsedJwt } from "../protocol/jws.ts";
 import { refuse } from "./presentation.ts";
 
 const MAX_CHAIN = 5;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { SDJwt } from "@sd-jwt/core";
 import { asPublicKeySet, isObject, type PublishedKey } from "../clients/public-keys.ts";
 import type { Clock } from "../clock.ts";
-import type { ParsedJwt } from "../core/signing/jws.ts";
+import type { ParsedJwt } from "../protocol/jws.ts";
 import type { CredentialPolicy, WalletIdentity } from "./ports.ts";
 import { digestOf, type Presentation, readJwt, readPresentation, refuse } from "./presentation.ts";
 import { type CredentialQuery, satisfies } from "./query.ts";

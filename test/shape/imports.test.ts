@@ -44,7 +44,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   accounts: [...WORDS, "secret-box", "protocol", "telemetry"],
   "secret-box": ["errors"],
   upstream: [...WORDS, "secret-box", "protocol", "clients", "accounts", "telemetry"],
-  wallet: [...WORDS, "protocol", "clients", "accounts", "core", "telemetry"],
+  wallet: [...WORDS, "protocol", "clients", "accounts", "telemetry"],
   resources: [...WORDS, "protocol", "clients", "accounts", "telemetry"],
   core: [...WORDS, "ml-dsa-key", "gen", "protocol", "clients", "resources", "telemetry"],
   grpc: [...WORDS, "gen", "protocol", "core", "telemetry"],

@@ -2,11 +2,12 @@ import { generateKeyPairSync } from "node:crypto";
 import type { Client } from "../../src/clients/client.ts";
 import type { CallContext, CorePorts, FamilyState, TokenCoreImplementation } from "../../src/core/ports.ts";
 import { tokenCore } from "../../src/core/service.ts";
-import { parseJwt, signJwt, type TokenType } from "../../src/core/signing/jws.ts";
+import { signJwt, type TokenType } from "../../src/core/signing/jws.ts";
 import { openKeys } from "../../src/core/signing/key-ring.ts";
 import { signingKey } from "../../src/core/signing/keys.ts";
 import type { CodeState, DeviceState } from "../../src/core/stored-grants.ts";
 import type { Refusal } from "../../src/errors.ts";
+import { parseJwt } from "../../src/protocol/jws.ts";
 import { aClient, aTokenState } from "./builders.ts";
 import { NO_WORKLOADS } from "./workloads.ts";
 

@@ -2,13 +2,13 @@ import { LRUCache } from "lru-cache";
 import type { AuditEntry } from "../../audit.ts";
 import type { Client } from "../../clients/client.ts";
 import { namesDocument } from "../../clients/find-client.ts";
+import { assertSignedByRemoteKeys } from "../../clients/published-keys.ts";
 import type { KeyOrigin } from "../../clients/remote-keys.ts";
 import { matchingSubjects, workloadDefaults } from "../../clients/workload.ts";
 import type { Clock } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { because, ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
-import { assertSignedByRemoteKeys } from "../signing/published-keys.ts";
 import {
   type KnownIssuer,
   WORKLOAD_ALGORITHM,

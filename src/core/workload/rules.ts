@@ -2,8 +2,8 @@ import type { AuditEntry } from "../../audit.ts";
 import type { WorkloadKeys } from "../../clients/remote-keys.ts";
 import { hasClaims, trustDomainOf, type WorkloadIdentity, type WorkloadIssuer } from "../../clients/workload.ts";
 import { refusing } from "../../errors.ts";
+import { hasCome, isTime, type ParsedJwt, soleAudience } from "../../protocol/jws.ts";
 import type { Rule, RuleHead } from "../policy/rule.ts";
-import { hasCome, isTime, type ParsedJwt, soleAudience } from "../signing/jws.ts";
 
 /** An identity that a token's subject matches, with the client that it stands for. */
 export type MappedIdentity = Pick<WorkloadIdentity, "subject" | "claims"> & { readonly clientId: string };

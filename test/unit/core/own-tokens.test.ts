@@ -2,10 +2,11 @@ import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import fc from "fast-check";
 import { createLocalJWKSet, jwtVerify, SignJWT } from "jose";
 import { beforeAll, expect, test } from "vitest";
-import { headerSegment, issuedTokens, parseJwt, promisesSecond, signHybridJwt, signJwt, signNow } from "../../../src/core/signing/jws.ts";
+import { headerSegment, issuedTokens, promisesSecond, signHybridJwt, signJwt, signNow } from "../../../src/core/signing/jws.ts";
 import { type Keys, openKeys } from "../../../src/core/signing/key-ring.ts";
 import { publicJwk, type SigningKey, signingKey } from "../../../src/core/signing/keys.ts";
 import { openMldsaKey } from "../../../src/core/signing/ml-dsa.ts";
+import { parseJwt } from "../../../src/protocol/jws.ts";
 import { clientTokenClaims } from "../../support/builders.ts";
 
 const ISSUER = "https://issuer.example.test";

@@ -1,9 +1,10 @@
 import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
-import { parseJws, parseObject, promisesSecond } from "../../../src/core/signing/jws.ts";
+import { promisesSecond } from "../../../src/core/signing/jws.ts";
 import { openKeys } from "../../../src/core/signing/key-ring.ts";
 import { publicJwk, publicKeysOf, signingKey } from "../../../src/core/signing/keys.ts";
 import { mldsaPublicHalf } from "../../../src/core/signing/ml-dsa.ts";
+import { parseJws, parseObject } from "../../../src/protocol/jws.ts";
 
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 const jws = `${encoded({ alg: "EdDSA" })}.${encoded({})}.AAAA`;

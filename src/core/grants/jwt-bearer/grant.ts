@@ -1,9 +1,9 @@
+import { assertSignedByRemoteKeys } from "../../../clients/published-keys.ts";
 import { withoutDescription } from "../../../errors.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
 import { newId } from "../../../random.ts";
 import { ENFORCED, isVerdict, withoutDetails } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
-import { assertSignedByRemoteKeys } from "../../signing/published-keys.ts";
 import type { AssertedIdentity, IdentityAssertionPorts, NewGrant } from "../../stored-grants.ts";
 import { actorsOf, newJti } from "../../tokens/access-token.ts";
 import {

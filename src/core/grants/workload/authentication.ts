@@ -3,9 +3,9 @@ import { isAssertionAlgorithm } from "../../../clients/public-keys.ts";
 import { Refusal, withoutDescription } from "../../../errors.ts";
 import type { ClientCredential, JwtBearerGrant, TokenRequest } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { JWT_BEARER } from "../../../protocol/grants.ts";
+import { hasForbiddenMember, parseJws, parseObject } from "../../../protocol/jws.ts";
 import { ENFORCED, isVerdict, type Rule, type RuleHead, type RuleTrace, withoutDetails } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
-import { hasForbiddenMember, parseJws, parseObject } from "../../signing/jws.ts";
 import { checkWorkload, type KnownWorkload, refusedWorkload, workloadName } from "../../workload/authentication.ts";
 import {
   MAX_WORKLOAD_TOKEN,

@@ -1,11 +1,11 @@
 import { constants, KeyObject, verify } from "node:crypto";
 import type { CryptoKey, LocalJWKSet } from "jose";
-import { FetchFailure, unfetched } from "../../clients/guarded-fetch.ts";
-import { isEd25519, type PublishedKey, type RemoteKeys, strengthFault, withoutAlias } from "../../clients/public-keys.ts";
-import type { KeySource } from "../../clients/remote-keys.ts";
-import { Refusal, type RefusalCode } from "../../errors.ts";
-import { loadOnce } from "../../load-once.ts";
-import type { ParsedJws } from "./jws.ts";
+import { Refusal, type RefusalCode } from "../errors.ts";
+import { loadOnce } from "../load-once.ts";
+import type { ParsedJws } from "../protocol/jws.ts";
+import { FetchFailure, unfetched } from "./guarded-fetch.ts";
+import { isEd25519, type PublishedKey, type RemoteKeys, strengthFault, withoutAlias } from "./public-keys.ts";
+import type { KeySource } from "./remote-keys.ts";
 
 /** Loaded late: jose takes 30 ms, and many processes never read a token of a third party. */
 const loadJose = loadOnce(() => import("jose"));

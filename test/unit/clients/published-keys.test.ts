@@ -2,8 +2,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { asPublicKeySet, isAssertionAlgorithm, type PublishedKey } from "../../../src/clients/public-keys.ts";
-import { hasForbiddenMember, parseJws } from "../../../src/core/signing/jws.ts";
-import { verifyByRemoteKeys, verifySignature } from "../../../src/core/signing/published-keys.ts";
+import { verifyByRemoteKeys, verifySignature } from "../../../src/clients/published-keys.ts";
+import { hasForbiddenMember, parseJws } from "../../../src/protocol/jws.ts";
 
 interface Case {
   readonly tcId: number;
