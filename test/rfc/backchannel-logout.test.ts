@@ -151,10 +151,10 @@ describe("OpenID Connect Back-Channel Logout 1.0", () => {
 describe("a logout at a provider", () => {
   const EVENTS = { "http://schemas.openid.net/event/backchannel-logout": {} };
   let count = 0;
-  const logoutToken = (claims: object, by = upstream.key) => {
+  const logoutToken = (claims: object, by = upstream.key, header: object = {}) => {
     const now = Math.floor(Date.now() / 1000);
     const honest = { iss: upstream.url, aud: "us", iat: now, exp: now + 120, jti: `jti-${++count}`, events: EVENTS };
-    return jws({ ...honest, ...claims }, by, { typ: "logout+jwt", kid: by.jwk.kid });
+    return jws({ ...honest, ...claims }, by, { typ: "logout+jwt", kid: by.jwk.kid, ...header });
   };
   const send = (token: string) => server.form("/signin/acme/logout", { logout_token: token });
   async function arrived(subject: string, sid: string) {
@@ -197,9 +197,18 @@ describe("a logout at a provider", () => {
     ["without a subject", {}],
     ["without jti", { sub: "dora", jti: undefined }],
     ["that has expired", { sub: "dora", exp: 1_000_000_000 }],
+    ["without an expiry", { sub: "dora", exp: undefined }],
     ["of yesterday", { sub: "dora", iat: Math.floor(Date.now() / 1000) - 86_400 }],
+    ["of tomorrow", { sub: "dora", iat: Math.floor(Date.now() / 1000) + 86_400 }],
+    ["that is valid from tomorrow on", { sub: "dora", nbf: Math.floor(Date.now() / 1000) + 86_400 }],
   ] as const)("is refused by a token %s", async ([, claims]) => {
     expect((await send(logoutToken(claims))).status).toBe(400);
+  });
+
+  test("may be for several audiences, and may not have a critical header that is not known", async () => {
+    const several = { sub: "dora", aud: ["them", "us"] };
+    expect((await send(logoutToken(several))).status).toBe(200);
+    expect((await send(logoutToken(several, upstream.key, { crit: ["x"], x: 1 }))).status).toBe(400);
   });
 
   test("is refused by rubbish, and at an unknown connection", async () => {
