@@ -1,15 +1,12 @@
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify } from "jose";
 import * as client from "openid-client";
-import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { FetchFailure } from "../clients/guarded-fetch.ts";
-import { type PublishedKey, type RemoteKeys, withoutAlias } from "../clients/public-keys.ts";
-import type { Clock } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { keptName } from "../protocol/display-name.ts";
 import type { Connection } from "./connection.ts";
 import { configurations, type ProviderPorts } from "./discovery.ts";
 import { githubIdentity } from "./github.ts";
-import type { Providers, SignInSecrets, UpstreamIdentity, UpstreamLogout } from "./ports.ts";
+import { readLogoutToken } from "./logout-token.ts";
+import type { Providers, SignInSecrets, UpstreamIdentity } from "./ports.ts";
 
 function unreachable(cause: unknown): never {
   const description = "The identity provider cannot be reached at the moment.";
@@ -147,70 +144,4 @@ export function identityFrom(issuer: string, claims: Claims, information: Claims
     authTime: Number.isFinite(claims.auth_time) ? Math.floor(Math.max(0, Number(claims.auth_time))) : undefined,
     sid: textOf(claims.sid)?.slice(0, MAX_SUBJECT),
   };
-}
-
-const EVENT = "http://schemas.openid.net/event/backchannel-logout";
-/** Seconds that a token may be old, and by which clocks may differ. */
-const MAX_AGE = 300;
-const TOLERANCE = 30;
-
-const refuse = (reason: string, cause?: unknown): never => {
-  throw new Refusal("invalid_request", reason, { description: "This is no valid logout token for this server.", cause });
-};
-
-const idOf = (value: unknown): string | undefined => (typeof value === "string" && value !== "" && value.length <= 255 ? value : undefined);
-
-/** The session or user whose logout the claims report. Pure. @throws {Refusal} @see OpenID Connect Back-Channel Logout 1.0 §2.6 */
-export function logoutOf({ jti, sub, sid, events, nonce }: JWTPayload): UpstreamLogout {
-  const isLogout = typeof events === "object" && events !== null && EVENT in events;
-  if (!isLogout || nonce !== undefined) refuse("logout_token_of_another_kind");
-  const [id, subject, session] = [idOf(jti), idOf(sub), idOf(sid)];
-  if (id === undefined || (subject === undefined && session === undefined)) return refuse("logout_token_malformed");
-  return { jti: id, subject, sid: session, remember: MAX_AGE + TOLERANCE };
-}
-
-/** A key that cannot be imported is a DOMException of Web Crypto, or a TypeError of jose. */
-const isImportFailure = (error: unknown): boolean => error instanceof DOMException || error instanceof TypeError;
-
-/** Verifies by the keys of an issuer, which are fetched again where none of them made the signature: a new one can have the `kid` of another. */
-async function verifiedByKeys<Verified>(
-  issuer: string,
-  keys: RemoteKeys,
-  verify: (published: readonly PublishedKey[]) => Promise<Verified>,
-): Promise<Verified> {
-  const known = await keys.current(issuer);
-  return verify(known).catch(async (error: unknown) => {
-    const isUnknown = error instanceof errors.JWKSNoMatchingKey;
-    if (!isUnknown && !isImportFailure(error) && !(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
-    const renewed = await keys.refreshed(issuer).catch((failure: unknown) => {
-      throw isUnknown ? failure : error;
-    });
-    if (renewed === known) throw error;
-    return verify(renewed);
-  });
-}
-
-/** Verifies a logout token of a provider. @throws {Refusal} invalid_request, temporarily_unavailable without the provider's keys */
-async function readLogoutToken(
-  token: string,
-  { issuer, clientId }: Pick<Connection, "issuer" | "clientId">,
-  { keys, clock }: { readonly keys: RemoteKeys; readonly clock: Clock },
-): Promise<UpstreamLogout> {
-  const verify = async (published: readonly PublishedKey[]) => {
-    const set = createLocalJWKSet({ keys: published.map(withoutAlias) } as unknown as JSONWebKeySet);
-    const { payload } = await jwtVerify(token, set, {
-      ...{ issuer, audience: clientId, algorithms: [...CLIENT_ASSERTION_ALGORITHMS], maxTokenAge: MAX_AGE, clockTolerance: TOLERANCE },
-      requiredClaims: ["iat", "exp", "jti"],
-      currentDate: new Date(clock() * 1_000),
-    });
-    return logoutOf(payload);
-  };
-  try {
-    return await verifiedByKeys(issuer, keys, verify);
-  } catch (error) {
-    if (error instanceof FetchFailure)
-      throw new Refusal("temporarily_unavailable", "upstream_unreachable", { retryAfter: 5, cause: error });
-    if (error instanceof errors.JOSEError || isImportFailure(error)) return refuse("logout_token_invalid", error);
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { incoherences } from "../../../src/clients/coherence.ts";
 import { FetchFailure, type OutboundRequest } from "../../../src/clients/guarded-fetch.ts";
 import { afterAttempt, type LogoutDelivery, logoutTokenClaims, sendLogouts } from "../../../src/core/logout.ts";
-import { logoutOf } from "../../../src/upstream/provider.ts";
+import { logoutOf } from "../../../src/upstream/logout-token.ts";
 import { aClient } from "../../support/builders.ts";
 import { ISSUER, memoryCore, NOW, type Write } from "../../support/memory-core.ts";
 
