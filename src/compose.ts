@@ -21,7 +21,7 @@ import { isRefusal } from "./errors.ts";
 import type { ProvisionDifference, Provisioner, ProvisionSummary } from "./management/ports.ts";
 import { asProvisionError, type ProvisionFile, readProvisionFile } from "./management/provision.ts";
 import { GRANT_LABELS } from "./protocol/grants.ts";
-import { type Readiness, readiness, watchWrites } from "./store/availability.ts";
+import { type Readiness, readiness } from "./store/availability.ts";
 import { DirectoryInUse } from "./store/directory-lock.ts";
 import { invitations } from "./store/invitations.ts";
 import type { Database } from "./store/orm.ts";
@@ -117,11 +117,11 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
   };
   reportCertificates(config, metrics, log);
   const tracing = await exporting(config, role, metrics, essentials);
-  const { sql, full } = watchWrites(tracedSql(database.sql, tracing));
+  const sql = tracedSql(database.sql, tracing);
   const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });
   await provision(config, given, sql, passwords);
 
-  const ready = readiness(sql, full);
+  const ready = readiness(sql, database.full);
   const ephemeral = await openEphemeral(config, log);
   closing.push(() => ephemeral.close());
   const around: Surroundings = {

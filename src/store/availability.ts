@@ -19,7 +19,7 @@ const sqlState = (error: unknown): string | undefined => {
 const stateBehind = (error: unknown): string | undefined => sqlState(error instanceof Refusal ? error.detail.cause : error);
 
 /** Whether the server's disk, memory or quota are full (class 53), or its files fail (class 58). */
-const isOutOfRoom = (error: unknown): boolean => /^(?:5310|58)/.test(stateBehind(error) ?? "");
+export const isOutOfRoom = (error: unknown): boolean => /^(?:5310|58)/.test(stateBehind(error) ?? "");
 
 /** Conflicts with other transactions: serialization failure, deadlock, lock timeout, and a referenced row that was just deleted. */
 const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
@@ -107,29 +107,12 @@ const ROOM = statement("room_probe", "select count(*)::int as rows from generate
 const TEMP_FILE_LIMIT = "53400";
 const NOW = statement("database_clock", "select extract(epoch from clock_timestamp())::float8 as now");
 
-/** A database, and whether a write to it has failed because disk or quota are full. */
-export type WatchedSql = { readonly sql: Sql; readonly full: { since: boolean } };
-
-/** Notes writes that fail because disk or quota are full; reads still succeed then. */
-export function watchWrites(sql: Sql): WatchedSql {
-  const full = { since: false };
-  const noted = (error: unknown): never => {
-    full.since ||= isOutOfRoom(error);
-    throw error;
-  };
-  return {
-    sql: {
-      query: (one, parameters) => sql.query<never>(one, parameters).catch(noted),
-      transaction: (work) => sql.transaction(work).catch(noted),
-    },
-    full,
-  };
-}
+/** `since`: whether a write has failed since the last look because disk or quota are full; reads still succeed then. */
+export type Fullness = { since: boolean };
 
 export type Readiness = ReturnType<typeof readiness>;
 
-/** @param full see watchWrites */
-export const readiness = (sql: Sql, full: WatchedSql["full"] = { since: false }) => ({
+export const readiness = (sql: Sql, full: Fullness = { since: false }) => ({
   /** @throws {Refusal} temporarily_unavailable when the database does not answer */
   ping: (): Promise<void> => execute(sql, PING, []),
   /** Also checks writes: by writing, if one failed because the disk was full. @throws {Refusal} temporarily_unavailable */

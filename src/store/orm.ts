@@ -1,4 +1,5 @@
 import type { MikroORM } from "@mikro-orm/sql";
+import type { Fullness } from "./availability.ts";
 import { embeddedDatabase, embeddedPool, guardSpace, hasEmbedded, type OnDisk } from "./embedded.ts";
 import { applyMigrations, isCurrent } from "./migrate.ts";
 import type { Sql } from "./sql.ts";
@@ -13,6 +14,7 @@ export type DatabaseOptions = DatabaseLocation & { readonly migrate?: boolean; r
 export interface Database {
   readonly kind: "postgresql" | "embedded";
   readonly sql: Sql;
+  readonly full: Fullness;
   /**
    * MikroORM over the same database, opened at the first call. For migrations and schema comparisons; never for decisions or transactions
    * (docs/decisions/0006). Lists are composed without a connection (list-query.ts).
@@ -53,7 +55,8 @@ export const connectDatabase = ({ url, dir }: DatabaseLocation, pool?: PoolOptio
 async function openPostgres(url: string, options: PoolOptions = {}): Promise<Database> {
   const { assertPoolerSettings, migratingSession, postgresPool, postgresSql } = await import("./sql-postgres.ts");
   const pool = postgresPool(url, options);
-  const sql = postgresSql(pool, options);
+  const full = { since: false };
+  const sql = postgresSql(pool, full, options);
   const init = async () => {
     const [{ MikroORM }, { settings }] = await Promise.all([import("@mikro-orm/postgresql"), import("./orm-settings.ts")]);
     return MikroORM.init({ ...settings, clientUrl: url, driverOptions: migratingSession(url, options), pool: { min: 0, max: 2 } });
@@ -63,7 +66,7 @@ async function openPostgres(url: string, options: PoolOptions = {}): Promise<Dat
       await pool.end();
       throw error;
     });
-  return databaseOf("postgresql", sql, init, () => pool.end(), url);
+  return databaseOf({ kind: "postgresql", sql, full }, init, () => pool.end(), url);
 }
 
 async function openEmbedded(dir: string | undefined, onDisk: OnDisk | undefined): Promise<Database> {
@@ -73,9 +76,10 @@ async function openEmbedded(dir: string | undefined, onDisk: OnDisk | undefined)
     return MikroORM.init({ ...settings, dbName: "postgres", driverOptions: { pglite: () => pglite } });
   };
   const [pool, { poolSql }] = await Promise.all([embeddedPool(pglite), import("./sql-postgres.ts")]);
-  const sql = poolSql(pool);
+  const full = { since: false };
+  const sql = poolSql(pool, full);
   const guard = dir === undefined ? undefined : guardSpace(sql, dir, onDisk);
-  return databaseOf("embedded", sql, init, async () => {
+  return databaseOf({ kind: "embedded", sql, full }, init, async () => {
     guard?.stop();
     await pool.end();
     await close();
@@ -83,15 +87,19 @@ async function openEmbedded(dir: string | undefined, onDisk: OnDisk | undefined)
 }
 
 /** @param init opens MikroORM  @param end closes the connection  @param url of a PostgreSQL server */
-function databaseOf(kind: Database["kind"], sql: Sql, init: () => Promise<MikroORM>, end: () => Promise<void>, url?: string): Database {
+function databaseOf(
+  over: Pick<Database, "kind" | "sql" | "full">,
+  init: () => Promise<MikroORM>,
+  end: () => Promise<void>,
+  url?: string,
+): Database {
   let opened: Promise<MikroORM> | undefined;
   const orm = () => {
     opened ??= init();
     return opened;
   };
   return {
-    kind,
-    sql,
+    ...over,
     orm,
     migrate: async () => applyMigrations(await orm(), url),
     close: async () => {

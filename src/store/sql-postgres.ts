@@ -1,5 +1,14 @@
 import pg from "pg";
-import { asRefusedBy, leavesConnection, mayBeRepeated, repeatedOnce, storageUnavailable, translated } from "./availability.ts";
+import {
+  asRefusedBy,
+  type Fullness,
+  isOutOfRoom,
+  leavesConnection,
+  mayBeRepeated,
+  repeatedOnce,
+  storageUnavailable,
+  translated,
+} from "./availability.ts";
 import { type Sql, statement, type Tx } from "./sql.ts";
 
 /** Milliseconds. */
@@ -120,9 +129,10 @@ async function inTransaction<Result>(client: pg.PoolClient, isNamed: boolean, wo
 /**
  * A connection is reused only after success or an ordinary error of the server.
  * @param pool its errors are translated here
+ * @param full notes that a statement or transaction failed for want of room
  * @param isNamed false where a connection of the server served another transaction before, which may have named other statements alike
  */
-export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, isNamed = true): Sql => ({
+export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, full: Fullness, isNamed = true): Sql => ({
   async query({ name, text }, parameters) {
     for (let isRepeated = false; ; isRepeated = true) {
       let client: pg.PoolClient | undefined;
@@ -132,6 +142,7 @@ export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, isNamed = t
         return (await client.query({ name: isNamed ? name : undefined, text, values: [...parameters] })).rows;
       } catch (error) {
         const refused = asRefusedBy(error);
+        full.since ||= isOutOfRoom(refused);
         keep = leavesConnection(refused);
         if (!mayBeRepeated(refused)) throw refused;
         if (isRepeated) throw storageUnavailable(refused);
@@ -147,6 +158,7 @@ export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, isNamed = t
       try {
         return await inTransaction(client, isNamed, work);
       } catch (error) {
+        full.since ||= isOutOfRoom(error);
         keep = leavesConnection(error);
         throw error;
       } finally {
@@ -155,8 +167,8 @@ export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, isNamed = t
     }),
 });
 
-export const postgresSql = (pool: pg.Pool, { pooler }: PoolOptions): Sql =>
-  poolSql({ connect: () => connection(pool) }, pooler !== "transaction");
+export const postgresSql = (pool: pg.Pool, full: Fullness, { pooler }: PoolOptions): Sql =>
+  poolSql({ connect: () => connection(pool) }, full, pooler !== "transaction");
 
 const READ_SESSION = statement(
   "pooler_session",

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readiness, watchWrites } from "../../src/store/availability.ts";
+import { readiness } from "../../src/store/availability.ts";
 import { assertSpace, guardSpace } from "../../src/store/embedded.ts";
 import type { Database } from "../../src/store/orm.ts";
 import { sessions } from "../../src/store/sessions.ts";
@@ -17,22 +17,18 @@ describe.for(databaseKinds)("a database that rejects writes, $name", ({ name, fr
   });
   afterAll(() => database.close());
 
-  test("is not ready while its disk is full, and ready again once a write succeeds", async () => {
-    let full = true;
-    const { query } = database.sql;
-    const failing: Sql = {
-      transaction: (work) => (full ? Promise.reject(diskFull) : database.sql.transaction(work)),
-      query: (one, parameters) => (full && !one.text.trimStart().startsWith("select") ? Promise.reject(diskFull) : query(one, parameters)),
-    };
-    const watched = watchWrites(failing);
-    const ready = readiness(watched.sql, watched.full);
-    await ready.writes();
-    await expect(watched.sql.query(statement("test_write", "update realms set name = name"), [])).rejects.toBe(diskFull);
-    await expect(ready.writes()).rejects.toBe(diskFull);
-    await ready.ping();
-    full = false;
-    await ready.writes();
-    expect(watched.full.since).toBe(false);
+  test.for(["a statement", "a transaction"] as const)("writes to know whether it is ready, once %s found its disk full", async (what) => {
+    const { sql, full } = database;
+    const fails = statement("", "do $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$");
+    const failing = what === "a statement" ? sql.query(fails, []) : sql.transaction((tx) => tx.query(fails, []));
+    await expect(failing).rejects.toMatchObject(unavailable);
+    expect(full.since).toBe(true);
+    const isFull: Sql = { ...sql, transaction: () => Promise.reject(diskFull) };
+    await expect(readiness(isFull, full).writes()).rejects.toBe(diskFull);
+    await readiness(isFull, full).ping();
+    await readiness(sql, full).writes();
+    expect(full.since).toBe(false);
+    await readiness(isFull, full).writes();
   });
 
   test("is not ready after a full disk while no file can grow, though a row can be written", async () => {

@@ -144,6 +144,7 @@ export async function lentDatabase(kind: Database["kind"]): Promise<LentDatabase
   const database: Database = {
     kind: kept.database.kind,
     sql: lent,
+    full: kept.database.full,
     orm() {
       isReusable = false; // it has connections of its own
       return kept.database.orm();

@@ -19,7 +19,7 @@ function poolOf(...ends: readonly (Error | "rows")[]) {
     },
     release: (destroy?: boolean) => released.push(destroy),
   };
-  return { released, left, sql: poolSql({ connect: async () => client as unknown as PoolClient }) };
+  return { released, left, sql: poolSql({ connect: async () => client as unknown as PoolClient }, { since: false }) };
 }
 
 test.for([
