@@ -62,16 +62,16 @@ export async function execute(sql: Tx, effect: Statement, parameters: readonly P
 }
 
 /** Whether a row can have a key: a text that is no UUID where the statement reads one, or that cannot be stored, is in none. */
-const isKey =
-  ({ text }: Statement) =>
-  (value: Parameter, at: number): boolean => {
-    if (typeof value === "string") return text.includes(`$${at + 1}::uuid`) ? isUuid(value) : isStorable(value);
-    return !Array.isArray(value) || value.every(isStorable);
-  };
+function isKey({ text }: Statement, value: Parameter, at: number): boolean {
+  if (typeof value === "string") return text.includes(`$${at + 1}::uuid`) ? isUuid(value) : isStorable(value);
+  return !Array.isArray(value) || value.every(isStorable);
+}
 
 /** The rows of a statement. It is not run, and there are none, for a key that no row can have. */
-export const rowsOf = async <Row>(sql: Tx, one: Statement, parameters: readonly Parameter[]): Promise<Row[]> =>
-  parameters.every(isKey(one)) ? sql.query<Row>(one, parameters) : [];
+export async function rowsOf<Row>(sql: Tx, one: Statement, parameters: readonly Parameter[]): Promise<Row[]> {
+  for (const [at, value] of parameters.entries()) if (!isKey(one, value, at)) return [];
+  return sql.query<Row>(one, parameters);
+}
 
 /** The first row of a statement, likewise. */
 export const firstRow = async <Row>(sql: Tx, one: Statement, parameters: readonly Parameter[]): Promise<Row | undefined> =>

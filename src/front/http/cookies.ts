@@ -116,8 +116,13 @@ const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
  * `__Host-…` after a no-break space. A cookie without a name has no `=`. @see RFC 6265 §4.2.1, §5.4
  */
 function valuesAfter(header: string | undefined, start: string): readonly string[] {
-  const pairs = (header?.split(";") ?? []).map((text) => text.replace(/^[ \t]+/, ""));
-  return pairs.filter((pair) => pair.startsWith(start) && pair.includes("=")).map((pair) => pair.slice(pair.indexOf("=") + 1));
+  const values: string[] = [];
+  for (const text of header?.split(";") ?? []) {
+    const pair = text.replace(/^[ \t]+/, "");
+    const equals = pair.indexOf("=");
+    if (equals !== -1 && pair.startsWith(start)) values.push(pair.slice(equals + 1));
+  }
+  return values;
 }
 
 /** The values of all cookies with a name: several when another host of the domain has planted one. */
