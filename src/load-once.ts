@@ -20,3 +20,22 @@ export function shared<Result>(work: () => Promise<Result>): () => Promise<Resul
     return running;
   };
 }
+
+/**
+ * Concurrent calls for one key share the outcome of the first, whatever their other arguments are.
+ * @param admit called before the work begins; what it throws concerns only the call that would begin it
+ */
+export function singleFlight<T, Rest extends readonly unknown[] = []>(
+  work: (key: string, ...rest: Rest) => Promise<T>,
+  admit: (key: string, ...rest: Rest) => void = () => undefined,
+): (key: string, ...rest: Rest) => Promise<T> {
+  const inFlight = new Map<string, Promise<T>>();
+  return async (key, ...rest) => {
+    const running = inFlight.get(key);
+    if (running !== undefined) return running;
+    admit(key, ...rest);
+    const started = work(key, ...rest).finally(() => inFlight.delete(key));
+    inFlight.set(key, started);
+    return started;
+  };
+}

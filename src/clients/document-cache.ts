@@ -2,11 +2,11 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { type Clock, secondsSince } from "../clock.ts";
 import { Refusal } from "../errors.ts";
+import { singleFlight } from "../load-once.ts";
 import { assertDocumentUrl, documentHost } from "./find-client.ts";
 import { FetchFailure, type GuardedFetch, unfetched } from "./guarded-fetch.ts";
 import { clientOfDocument, type DocumentPolicy } from "./metadata-document.ts";
 import type { ClientDocuments, DocumentVersions, KeptDocuments, Realms } from "./ports.ts";
-import { singleFlight } from "./remote-keys.ts";
 
 /** A cache that processes share. Entries may be lost at any time, and neither method throws. */
 export interface SharedTexts {

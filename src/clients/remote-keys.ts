@@ -1,30 +1,12 @@
 import { LRUCache } from "lru-cache";
 import { type Clock, secondsSince } from "../clock.ts";
+import { singleFlight } from "../load-once.ts";
 import { FetchFailure, type GuardedFetch, NO_PLACE } from "./guarded-fetch.ts";
 import { asPublicKeySet, isObject, type PublishedKey, type RemoteKeys } from "./public-keys.ts";
 import type { WorkloadTrust } from "./workload.ts";
 
 /** Seconds between a failed fetch and the next one. */
 const PAUSE = 5;
-
-/**
- * Concurrent calls for one key share the outcome of the first, whatever their other arguments are.
- * @param admit called before the work begins; what it throws concerns only the call that would begin it
- */
-export function singleFlight<T, Rest extends readonly unknown[] = []>(
-  work: (key: string, ...rest: Rest) => Promise<T>,
-  admit: (key: string, ...rest: Rest) => void = () => undefined,
-): (key: string, ...rest: Rest) => Promise<T> {
-  const inFlight = new Map<string, Promise<T>>();
-  return async (key, ...rest) => {
-    const running = inFlight.get(key);
-    if (running !== undefined) return running;
-    admit(key, ...rest);
-    const started = work(key, ...rest).finally(() => inFlight.delete(key));
-    inFlight.set(key, started);
-    return started;
-  };
-}
 
 /**
  * Caches what `load` fetches from third parties. What it throws is thrown again for 5 seconds: a host that is silent must not occupy the

@@ -11,6 +11,7 @@ import {
   type OutboundResponse,
 } from "../clients/guarded-fetch.ts";
 import { type ConcurrencyLimit, concurrencyLimit, untilAborted } from "../concurrency-limit.ts";
+import { singleFlight } from "../load-once.ts";
 import { fetchTarget, isLoopbackAddress, isPrivateAddress, isPublicAddress, mayReachLoopback, type TargetRules } from "./public-address.ts";
 
 const CONNECT_MS = 2_000;
@@ -78,14 +79,8 @@ export function guardedFetch({ resolve, ...rules }: GuardedFetchOptions): Guarde
   };
   const resolverOf = (target: URL): Resolve =>
     resolve ?? (rules.privateAllowed === true || mayReachLoopback(target, rules) ? systemResolve : publicResolve);
-  /** Look-ups that have not ended, by name: the fetches of a host share one. */
-  const running = new Map<string, ReturnType<Resolve>>();
-  const lookUp = (target: URL): ReturnType<Resolve> => {
-    const host = target.hostname;
-    const begun = running.get(host) ?? resolverOf(target)(host).finally(() => running.delete(host));
-    running.set(host, begun);
-    return begun;
-  };
+  /** The fetches of a host share one look-up. */
+  const lookUp = singleFlight((host, target: URL) => resolverOf(target)(host));
   const permittedFor = (target: URL): Permitted => {
     const local = mayReachLoopback(target, rules);
     return (address) =>
@@ -93,7 +88,7 @@ export function guardedFetch({ resolve, ...rules }: GuardedFetchOptions): Guarde
   };
 
   const addressesOf = async (target: URL, permitted: Permitted, signal: AbortSignal): Promise<readonly string[]> => {
-    const addresses = await untilAborted(lookUp(target), signal).catch((cause: unknown) => {
+    const addresses = await untilAborted(lookUp(target.hostname, target), signal).catch((cause: unknown) => {
       throw signal.aborted || cause instanceof FetchFailure ? cause : new FetchFailure("name_not_resolved", cause);
     });
     if (addresses.length === 0) throw new FetchFailure("name_not_resolved");

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { GuardedFetch } from "../clients/guarded-fetch.ts";
-import { singleFlight } from "../clients/remote-keys.ts";
 import type { Clock } from "../clock.ts";
+import { singleFlight } from "../load-once.ts";
 import { merged } from "../merged.ts";
 import { isLoopbackHost, isWebResource, MAX_RESOURCES } from "../protocol/access.ts";
 import type { Log } from "../telemetry/log.ts";

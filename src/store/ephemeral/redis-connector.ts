@@ -3,6 +3,7 @@ import { createConnection, type LookupFunction } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
 import { AbstractConnector, type StandaloneConnectionOptions } from "ioredis";
+import { singleFlight } from "../../load-once.ts";
 
 /** Resolves all addresses of a name. */
 export type ResolveAll = (host: string, options: LookupOptions & { readonly all: true }) => Promise<LookupAddress[]>;
@@ -12,12 +13,9 @@ export type ResolveAll = (host: string, options: LookupOptions & { readonly all:
  * minute where name servers are silent: one more for each attempt to connect would keep PostgreSQL from its addresses for ever.
  */
 export function oneLookup(resolve: ResolveAll = promisify(lookup)): LookupFunction {
-  const running = new Map<string, Promise<LookupAddress[]>>();
+  const found = singleFlight((_key, host: string, options: LookupOptions) => resolve(host, { ...options, all: true }));
   return (host, { family, hints, all }, done) => {
-    const key = `${host} ${family} ${hints}`;
-    const found = running.get(key) ?? resolve(host, { family, hints, all: true }).finally(() => running.delete(key));
-    running.set(key, found);
-    found.then(
+    found(`${host} ${family} ${hints}`, host, { family, hints }).then(
       (addresses) => (all ? done(null, addresses) : done(null, addresses[0]?.address ?? "", addresses[0]?.family)),
       (error: NodeJS.ErrnoException) => done(error, []),
     );
