@@ -1,34 +1,14 @@
-import { z } from "zod";
 import type { Link, SealedRecord, SignedCheckpoint } from "./chain.ts";
 
 /** A changed format gets another name. */
 export const EXPORT_FORMAT = "countersign-audit-export-v1";
 
-const seq = z.int().min(0);
-const hash = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
-
-const Line = z.discriminatedUnion("type", [
-  z.strictObject({ type: z.literal("header"), format: z.literal(EXPORT_FORMAT), after: seq, previous: hash }),
-  z.strictObject({ type: z.literal("key"), jwk: z.record(z.string(), z.unknown()) }),
-  z.strictObject({ type: z.literal("record"), seq, hash, record: z.record(z.string(), z.json()) }),
-  z.strictObject({ type: z.literal("checkpoint"), seq, kid: z.string(), jws: z.string().max(4_096) }),
-]);
-
 /** A line of an export (NDJSON): the header, then keys, then records in order, each checkpoint after the record that it signs. */
 export type ExportLine =
-  | Readonly<Exclude<z.output<typeof Line>, { type: "record" }>>
-  | ({ readonly type: "record"; readonly record: SealedRecord } & Link);
-
-/** Undefined for an invalid line. Duplicate members and other spellings are invalid too: a reader may not show what was sealed. */
-export function parseLine(text: string): ExportLine | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    Line.parse(value);
-    return JSON.stringify(value) === text ? (value as ExportLine) : undefined; // not the output of zod, which leaves out `__proto__`
-  } catch {
-    return undefined;
-  }
-}
+  | { readonly type: "header"; readonly format: typeof EXPORT_FORMAT; readonly after: number; readonly previous: string }
+  | { readonly type: "key"; readonly jwk: Readonly<Record<string, unknown>> }
+  | ({ readonly type: "record"; readonly record: SealedRecord } & Link)
+  | ({ readonly type: "checkpoint" } & SignedCheckpoint);
 
 /** The header of an export that begins after a link. */
 export const headerLine = ({ seq: after, hash: previous }: Link): ExportLine => ({
@@ -82,16 +62,3 @@ export const interleave = (
     ...records.map(({ seq, hash, record }) => ({ type: "record" as const, seq, hash, record })),
     ...checkpoints.map(({ seq, kid, jws }) => ({ type: "checkpoint" as const, seq, kid, jws })),
   ].sort((one, other) => one.seq - other.seq); // of equal numbers the record stays first
-
-/** The lines of a file in UTF-8. Only a line feed ends one: JSON may hold the other separators, at which `readline` splits a text. */
-export async function* linesOf(file: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  const decoder = new TextDecoder(); // leaves out a byte order mark
-  let rest = "";
-  for await (const part of file) {
-    const lines = (rest + decoder.decode(part, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) yield line.replace(/\r$/, "");
-  }
-  rest += decoder.decode();
-  if (rest !== "") yield rest;
-}

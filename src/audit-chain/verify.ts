@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { checkpointKey, GENESIS, type Link, link, readCheckpoint, type SignedCheckpoint } from "./chain.ts";
-import { type ExportLine, parseLine } from "./export.ts";
+import type { ExportLine } from "./export.ts";
+import { parseLine } from "./export-file.ts";
 
 export type FaultKind =
   | "malformed"

@@ -123,7 +123,7 @@ const filterOf = async ({ lines: _, follow: __, json: ___, ...filter }: TailOpti
 
 /** The lines of a file, or with `-` of standard input. @throws {CommandFailure} for a file that cannot be read */
 async function* linesIn(file: string): AsyncGenerator<string> {
-  const { linesOf } = await import("../audit-chain/export.ts");
+  const { linesOf } = await import("../audit-chain/export-file.ts");
   try {
     yield* linesOf(file === "-" ? process.stdin : createReadStream(file));
   } catch {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { access, constants, link, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { linesOf } from "../audit-chain/export.ts";
+import { linesOf } from "../audit-chain/export-file.ts";
 import { systemClock } from "../clock.ts";
 
 /** Characters that are written at once. */
