@@ -60,7 +60,7 @@ describe("the branding of the deployment", () => {
   test("colours pages by a style sheet under the same content security policy", async () => {
     const page = await anonymous().follow("/login");
     expect(page.headers.get("content-security-policy")).toContain("style-src 'self';");
-    const [, path = ""] = /<link rel="stylesheet" href="(\/assets\/brand\/[0-9a-f]{16}\.css)">/.exec(page.html) ?? [];
+    const [, path = ""] = /<link rel="stylesheet" href="(\/assets\/brand\/[0-9a-f]{16}\.[0-9a-f]{16}\.css)">/.exec(page.html) ?? [];
     const style = await fetch(server.url + path);
     expect([style.status, style.headers.get("content-type")]).toEqual([200, "text/css; charset=utf-8"]);
     expect(await style.text()).toContain("--accent:#b3005e");
@@ -72,7 +72,7 @@ describe("the branding of a realm", () => {
     const { html } = await (await guest()).follow("/account");
     expect(html).toContain("· Guests of Acme</title>");
     expect(html).toContain("https://acme.test/terms");
-    const [, path = ""] = /<img src="(\/assets\/brand\/[0-9a-f]{16}\.svg)"/.exec(html) ?? [];
+    const [, path = ""] = /<img src="(\/assets\/brand\/[0-9a-f]{16}\.[0-9a-f]{16}\.svg)"/.exec(html) ?? [];
     const logo = await fetch(server.url + path);
     expect([await logo.text(), logo.headers.get("content-type"), logo.headers.get("x-content-type-options")]).toEqual([
       LOGO,
@@ -80,7 +80,8 @@ describe("the branding of a realm", () => {
       "nosniff",
     ]);
     expect(logo.headers.get("content-security-policy")).toBe("default-src 'none'; style-src 'unsafe-inline'; sandbox");
-    expect((await fetch(`${server.url}/assets/brand/0000000000000000.svg`)).status).toBe(404);
+    for (const name of ["0000000000000000.svg", "0000000000000000.0000000000000000.svg"])
+      expect((await fetch(`${server.url}/assets/brand/${name}`)).status).toBe(404);
   });
 
   test("is on the pages on which its users connect a device, with a wrong code and at the end too", async () => {

@@ -4,7 +4,7 @@ import { brotliDecompressSync, gzipSync } from "node:zlib";
 import { Refusal } from "../../errors.ts";
 import { loadOnce } from "../../load-once.ts";
 import type { RandomBytes } from "../../random.ts";
-import { apiErrorPrinter, FOREVER, pageHeaders } from "../http/answers.ts";
+import { apiErrorPrinter, FOREVER, NOT_KEPT, pageHeaders } from "../http/answers.ts";
 import { languageOf } from "../http/caller.ts";
 import { text } from "../http/describe.ts";
 import type { FrontContext, Handler, Route } from "../http/routes.ts";
@@ -50,14 +50,23 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
 
 const screenOf = ({ params }: FrontContext): string | undefined => (params as { readonly screen?: string }).screen;
 
-/** GET /console/assets/:file. @throws {Refusal} not_found */
+/** A hash, as the build puts it in a name. */
+const HASH = /-[\w-]{8}(?=\.\w+$)/;
+
+/**
+ * GET /console/assets/:file. The page of a front of another release names its own script and style: it gets those of this release, which need
+ * nothing else of the page that they were built with, and no further file. @throws {Refusal} not_found
+ */
 function assetHandler(): Handler {
   const assets = loadOnce(async () => readAssets());
   return async (ctx) => {
-    const asset = (await assets()).get((ctx.params as { readonly file: string }).file);
+    const { file } = ctx.params as { readonly file: string };
+    const all = await assets();
+    const own = all.get(file);
+    const asset = own ?? [...all].find(([name]) => HASH.test(file) && name.replace(HASH, "") === file.replace(HASH, ""))?.[1];
     if (asset === undefined) throw new Refusal("not_found", "no_such_path");
     const encoding = ENCODINGS.find((each) => ctx.acceptsEncodings(each) === each) ?? "identity";
-    ctx.set("Cache-Control", FOREVER);
+    ctx.set("Cache-Control", own === undefined ? NOT_KEPT : FOREVER);
     ctx.vary("Accept-Encoding");
     if (encoding !== "identity") ctx.set("Content-Encoding", encoding);
     ctx.set("Content-Type", asset.type);

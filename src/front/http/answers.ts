@@ -118,6 +118,8 @@ export function prepareDocument(body: string | Buffer, contentType: string) {
 
 /** Of a file whose path contains a hash of its content. */
 export const FOREVER = "public, max-age=31536000, immutable";
+/** Of the content that this release has under such a name, where a page of another release asks for its own. */
+export const NOT_KEPT = "no-store";
 
 /**
  * Sends the document, or 304 where the client already has it (RFC 9110 §13.1.2).

@@ -4,41 +4,51 @@ import type { Branding, Brandings } from "../../branding/branding.ts";
 import { accentStyle } from "../../branding/colour.ts";
 import { logoFile } from "../../branding/logo.ts";
 import { Refusal } from "../../errors.ts";
-import { FOREVER } from "../http/answers.ts";
+import { FOREVER, NOT_KEPT } from "../http/answers.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
+import { isSameFile } from "./assets.ts";
 
 /** The path of all files of brandings. */
 export const BRAND_PATH = "/assets/brand/:file";
 
-type BrandFile = Readonly<ReturnType<typeof brandFile>>;
-
-/** A file of a branding. Its path contains a hash of its content. */
-function brandFile(body: string | Buffer, type: string, ending: string) {
-  const file = `${hash("sha256", body, "hex").slice(0, 16)}.${ending}`;
-  return { path: BRAND_PATH.replace(":file", file), type, body };
+interface Content {
+  readonly body: string | Buffer;
+  readonly type: string;
+  readonly ending: string;
 }
+
+type BrandFile = Content & { readonly path: string };
+
+const hashOf = (content: string | Buffer): string => hash("sha256", content, "hex").slice(0, 16);
 
 /** Files by what they are made of: a logo or a colour. Old ones are dropped, so that changes of brandings do not fill the memory. */
 const made = new LRUCache<string, BrandFile>({ max: 256 });
 
-function fileOf(source: string, make: (source: string) => BrandFile): BrandFile {
-  const file = made.get(source) ?? make(source);
+/** A file of a branding. Its path contains a hash of what it is made of, by which any release finds it, and one of its content. */
+function fileOf(source: string, make: (source: string) => Content): BrandFile {
+  const known = made.get(source);
+  if (known !== undefined) return known;
+  const content = make(source);
+  const file = { ...content, path: BRAND_PATH.replace(":file", `${hashOf(source)}.${hashOf(content.body)}.${content.ending}`) };
   made.set(source, file);
   return file;
 }
 
-const logoOf = (base64: string): BrandFile => {
+const logoOf = (base64: string): Content => {
   const { bytes, type, ending } = logoFile(base64);
-  return brandFile(bytes, type, ending);
+  return { body: bytes, type, ending };
 };
 
 /** The first letter of a name in a square of its colour, for a name without a logo. */
-const initialOf = (name: string, colour: string): BrandFile => {
+const initialOf = (name: string, colour: string): Content => {
   const letter = /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "";
   const text = `<text x="16" y="22" font-family="system-ui,sans-serif" font-size="18" font-weight="600" text-anchor="middle" fill="#fff">${letter}</text>`;
   const square = `<rect width="32" height="32" rx="9" fill="${colour}"/>`;
-  return brandFile(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${square}${text}</svg>`, "image/svg+xml", "svg");
+  const body = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${square}${text}</svg>`;
+  return { body, type: "image/svg+xml", ending: "svg" };
 };
+
+const styleOf = (accent: string): Content => ({ body: accentStyle(accent), type: "text/css; charset=utf-8", ending: "css" });
 
 /** Of the initial, where there is no colour: that of the pages. */
 const ACCENT = "#2b50c8";
@@ -49,7 +59,7 @@ export function brandFiles({ logo, name, accent }: Branding): {
   readonly style?: BrandFile | undefined;
 } {
   const colour = accent ?? ACCENT;
-  const style = accent === undefined ? undefined : fileOf(accent, () => brandFile(accentStyle(accent), "text/css; charset=utf-8", "css"));
+  const style = accent === undefined ? undefined : fileOf(accent, styleOf);
   if (logo !== undefined) return { logo: fileOf(logo, logoOf), style };
   return { logo: name === undefined ? undefined : fileOf(`${colour} ${name}`, () => initialOf(name, colour)), style };
 }
@@ -62,11 +72,11 @@ export const brandFilePage =
   (brandings: Brandings): Handler =>
   async (ctx: FrontContext) => {
     const named = (all: readonly Branding[]) =>
-      all.map(brandFiles).flatMap(({ logo, style }) => [logo, style].filter((file) => file?.path === ctx.path))[0];
+      all.map(brandFiles).flatMap(({ logo, style }) => [logo, style].filter((file) => file && isSameFile(file.path, ctx.path)))[0];
     // Another process may have sent a page with a branding that this one has not read yet.
     const file = named(brandings.all()) ?? named(await brandings.current());
     if (file === undefined) throw new Refusal("not_found", "no_such_path");
-    ctx.set("Cache-Control", FOREVER);
+    ctx.set("Cache-Control", file.path === ctx.path ? FOREVER : NOT_KEPT);
     ctx.set("Content-Security-Policy", POLICY);
     ctx.set("Content-Type", file.type);
     ctx.body = file.body;

@@ -5,7 +5,7 @@ import { exceptHead, type Handler, type Method, pathText, queryText, type Route 
 import { accountPage, dataPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
 import { addressPage, confirmAddressPage, stopAddressPage } from "./address/page.ts";
 import { agentsPage, endAgentPage, pauseAgentPage, resumeAgentPage } from "./agents/page.ts";
-import { MARK, PAGE_SCRIPT, PASSKEY_SCRIPT, STYLE } from "./assets.ts";
+import { ASSET_PATH, sendAsset } from "./assets.ts";
 import { BRAND_PATH, brandFilePage } from "./brand-files.ts";
 import { ASK, consentPage } from "./consent/page.ts";
 import { accountGonePage, deleteAccountPage } from "./delete-account/page.ts";
@@ -114,10 +114,7 @@ export function pageRoutes(kit: PageKit): readonly Route[] {
     once("/.well-known/change-password", (ctx) => sendRedirect(ctx, kit.site.path("/account/security/password"))),
     once("/signin/:name", exceptHead(answerOf(kit, upstreamPage))),
     once("/signin/:name/callback", exceptHead(answerOf(kit, upstreamCallbackPage))),
-    once(STYLE.path, STYLE.handler),
-    once(MARK.path, MARK.handler),
+    once(ASSET_PATH, sendAsset),
     once(BRAND_PATH, brandFilePage(kit.ports.brandings)),
-    once(PASSKEY_SCRIPT.path, PASSKEY_SCRIPT.handler),
-    once(PAGE_SCRIPT.path, PAGE_SCRIPT.handler),
   ];
 }

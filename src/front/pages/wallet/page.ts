@@ -68,7 +68,6 @@ export function walletPageRoutes(kit: WalletKit): readonly Route[] {
     { method: "GET", path: PATH, print, answer: exceptHead(answerOf(kit, showPage, ["handle", DONE_MEMBER])) },
     { method: "POST", path: PATH, print, answer: answerOf(kit, beginPage) },
     { method: "POST", path: `${PATH}/unlink`, print, answer: answerOf(kit, unlinkPage) },
-    { method: "GET", path: WALLET_SCRIPT.path, print, answer: WALLET_SCRIPT.handler },
   ];
 }
 
