@@ -5,20 +5,17 @@ import { defineConfig } from "vite";
 const SERVER = "http://127.0.0.1:3000";
 
 export default defineConfig(({ command }) => ({
-  // The server prints the absolute address of the entry; from there on, files name each other relatively.
+  // The server prints the absolute addresses of the script and the style.
   base: command === "build" ? "./" : "/console/",
   root: import.meta.dirname,
   plugins: [react()],
   resolve: { conditions: ["countersign", "module", "browser", "development|production"] },
   build: {
-    manifest: "manifest.json",
     sourcemap: false,
     target: "es2023",
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // What screens share, but for parts of other screens, is one file: each small file would be one more request before the first paint.
-    rolldownOptions: { output: { codeSplitting: { groups: [{ name: "shared", test: /^(?!.*\/src\/routes\/)/, minShareCount: 2 }] } } },
+    chunkSizeWarningLimit: 1_000, // one script on purpose: docs/decisions/0021-the-console-is-one-script.md
   },
   server: { port: 5173, strictPort: true, proxy: { "^/(?!console(/|$|\\?))": SERVER } },
 }));

@@ -228,24 +228,6 @@ test("says why a sign-in is refused, and does not try it over and over", async (
   await homeIsRead();
 });
 
-test("opens the search for keys that were pressed before it had loaded", async () => {
-  const held = Promise.withResolvers<void>();
-  const asked = Promise.withResolvers<void>();
-  const late = async (route: Route) => {
-    asked.resolve();
-    await held.promise;
-    await route.continue();
-  };
-  await whileAnswering("**/assets/search-*.js", late, async () => {
-    await page.goto(`${server.url}/console`);
-    await asked.promise;
-    await homeIsRead();
-    await page.keyboard.press("Control+k");
-    held.resolve();
-    await page.getByPlaceholder("Find a screen").and(page.locator(":focus")).waitFor();
-  });
-});
-
 test("Enter opens what fits the whole text while its results are on their way", async () => {
   const client = (id: string, name: string) => ({ id, name, clientId: `client-${id}` });
   const data = { clients: [client("other", "Cecil"), client("fits", "Command line")], nextCursor: null, total: 2, totalIsExact: true };

@@ -40,7 +40,7 @@ export function ListTools({ searchLabel, search, filters, onChange }: ListToolsP
   const [text, setText] = useState(search.q ?? "");
   const written = useRef(search.q);
   const write = useDebouncedCallback((q: string | undefined, screen: string) => {
-    if (location.pathname !== screen) return; // the user is on the way to another screen, whose parts are still loading
+    if (location.pathname !== screen) return; // the user has gone on to another screen
     written.current = q;
     onChange({ q });
   }, PAUSE);

@@ -66,7 +66,7 @@ function emptinessOf(isAsked: boolean, calls: readonly Call[]) {
 }
 
 /** ⌘K: screens by name, clients by name or id, users by address, and what any other id is found in. */
-export default function Search() {
+export function Search() {
   const navigate = useNavigate();
   const { isOperator } = useViewer();
   const [text, setText] = useState("");

@@ -15,10 +15,8 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure, useHotkeys } from "@mantine/hooks";
-import { useSpotlight } from "@mantine/spotlight";
-import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useMatches } from "@tanstack/react-router";
-import { Fragment, useEffect } from "react";
+import { Fragment } from "react";
 import { useViewer } from "../api/viewer.ts";
 import { signOut } from "../auth/session.ts";
 import { showFailure } from "../components/act.tsx";
@@ -28,7 +26,8 @@ import { BASE, ENVIRONMENT } from "../environment.ts";
 import { T } from "../texts/texts.ts";
 import { Icon } from "./icons.tsx";
 import { SCREENS, screenOf } from "./screens.ts";
-import { closeSearch, openSearch, searchStore } from "./search-store.ts";
+import { Search } from "./search.tsx";
+import { openSearch } from "./search-store.ts";
 
 /** Whose keyboards have a command key. */
 const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
@@ -36,7 +35,6 @@ const IS_APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
 /** Rail, header and search around every screen. */
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
-  // Here, because the search itself arrives later: a key that is pressed until then opens it once it is there.
   useHotkeys([
     ["mod+K", openSearch],
     ["/", openSearch],
@@ -75,22 +73,6 @@ export function Shell() {
       <Search />
     </AppShell>
   );
-}
-
-/** Its file arrives later, and without it every screen works: it is asked for again when the search is opened. */
-function Search() {
-  const { opened } = useSpotlight(searchStore);
-  const { data, refetch } = useQuery({ queryKey: ["search"], queryFn: () => import("./search.tsx"), staleTime: "static" });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once each time that it is opened
-  useEffect(() => {
-    if (!opened || data !== undefined) return;
-    void refetch({ cancelRefetch: false }).then(({ error }) => {
-      if (!error) return;
-      closeSearch();
-      showFailure(error);
-    });
-  }, [opened]);
-  return data && <data.default />;
 }
 
 /** The screen. What it shows depends on the viewer, so without one it would stay empty. */

@@ -1,11 +1,12 @@
 import { now } from "../api/clock.ts";
 import { LANGUAGE } from "../environment.ts";
+import { de } from "./de.ts";
 import { daysBetween, distanceOf } from "./distance.ts";
 import { en, type Texts } from "./en.ts";
 import { isolating } from "./isolated.ts";
 
 /** The texts of the language in which the server sent the page. */
-export const T: Texts = isolating(LANGUAGE === "de" ? (await import("./de.ts")).de : en);
+export const T: Texts = isolating(LANGUAGE === "de" ? de : en);
 
 const TAG = LANGUAGE === "de" ? "de-DE" : "en-GB";
 const NUMBER = new Intl.NumberFormat(TAG);

@@ -1,44 +1,43 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { brotliDecompressSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 
-interface Chunk {
-  readonly file: string;
-  readonly isEntry?: boolean;
-  readonly imports?: readonly string[];
-  readonly dynamicImports?: readonly string[];
-  readonly css?: readonly string[];
-}
+const assets = new URL("../../../src/front/console/built/assets/", import.meta.url);
+const files = readdirSync(assets);
+const textOf = (ending: string): string => {
+  const file = files.find((name) => name.endsWith(`${ending}.br`)) ?? "";
+  return brotliDecompressSync(readFileSync(new URL(file, assets))).toString();
+};
 
-const built = new URL("../../../src/front/console/built/", import.meta.url);
-const chunks = JSON.parse(readFileSync(new URL("manifest.json", built), "utf8")) as Readonly<Record<string, Chunk>>;
-
-/** Every file that a chunk needs before it runs. */
-function filesOf(name: string, seen = new Set<string>()): ReadonlySet<string> {
-  const { file, imports = [], css = [] } = chunks[name] as Chunk;
-  if (seen.has(file)) return seen;
-  for (const each of [file, ...css]) seen.add(each);
-  for (const each of imports) filesOf(each, seen);
-  return seen;
-}
-
-/** Bytes with Brotli, as they are sent. */
-const sizeOf = (files: Iterable<string>): number => [...files].reduce((sum, file) => sum + statSync(new URL(`${file}.br`, built)).size, 0);
-
-const [entry = ""] = Object.keys(chunks).filter((name) => chunks[name]?.isEntry);
-const initial = filesOf(entry);
-const lazy = chunks[entry]?.dynamicImports ?? [];
+/** The styles of each component of Mantine, in a file of its own. */
+const mantine = new URL("../../../node_modules/@mantine/core/styles/", import.meta.url);
+const components = readdirSync(mantine).filter((name) => name.endsWith(".css") && !name.endsWith(".layer.css"));
+const classesIn = (css: string): readonly string[] => [...new Set(css.match(/\bm_[0-9a-f]+\b/g))];
 
 describe("the files of the console, as they are committed", () => {
-  test("load at most 250 kB before the first screen", () => {
-    expect(sizeOf(initial)).toBeLessThanOrEqual(250_000);
+  // The page of one release may get those of another one. More files would have to fit each other.
+  test("are one script and one style sheet, whose names have a hash", () => {
+    expect(files.map((name) => name.replace(/-[\w-]{8}\./, "-HASH.")).sort()).toEqual(["index-HASH.css.br", "index-HASH.js.br"]);
   });
 
-  test.for(lazy)("%s needs at most 60 kB more", (name) => {
-    expect(sizeOf([...filesOf(name)].filter((file) => !initial.has(file)))).toBeLessThanOrEqual(60_000);
+  test("have at most 260 kB, as they are sent, with every screen and language", () => {
+    expect(files.reduce((sum, name) => sum + statSync(new URL(name, assets)).size, 0)).toBeLessThanOrEqual(260_000);
   });
 
   test("have no source maps", () => {
-    expect(lazy.length).toBeGreaterThan(3);
-    expect([...initial].filter((file) => existsSync(new URL(`${file}.map.br`, built)))).toEqual([]);
+    expect(textOf(".js") + textOf(".css")).not.toContain("sourceMappingURL");
+  });
+
+  const [script, style] = [textOf(".js"), textOf(".css")];
+  const shown = components.map((name) => [name, classesIn(readFileSync(new URL(name, mantine), "utf8"))] as const);
+  const used = shown.filter(([, classes]) => classes.some((one) => script.includes(one)));
+
+  test("use components of Mantine", () => {
+    expect(used.length).toBeGreaterThan(30);
+    expect(used.length).toBeLessThan(components.length);
+  });
+
+  test.for(used)("have the styles of %s", ([, classes]) => {
+    expect(classesIn(style)).toEqual(expect.arrayContaining([...classes]));
   });
 });

@@ -2,7 +2,7 @@ import { Button, Code, Group, Modal, Pill, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect } from "react";
+import { exportLines } from "../../../../src/audit-chain/export.ts";
 import { api } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
 import { type ListSearch, oneOf } from "../../components/list-search.ts";
@@ -85,11 +85,8 @@ const FILE = "countersign-audit.ndjson";
 /** Milliseconds in which the browser has begun to read the file. */
 const READ = 60_000;
 
-const loadExport = () => import("../../../../src/audit-chain/export.ts");
-
 /** The whole trail as a file, part by part. */
 async function exported(): Promise<Blob> {
-  const { exportLines } = await loadExport();
   const { audit: trail, signingKeys } = api.operator;
   const source = {
     keys: async () => (await signingKeys.list.query()).signingKeys,
@@ -111,7 +108,6 @@ function save(blob: Blob): void {
 /** Downloads the trail, and says how to verify it without this server. */
 function Export() {
   const { mutate, isPending, isIdle, error, reset } = useMutation({ mutationFn: async () => save(await exported()) });
-  useEffect(() => void loadExport().catch(() => undefined), []); // with the screen: a later release has other files
   return (
     <>
       <Button variant="default" loading={isPending} onClick={() => mutate()}>
