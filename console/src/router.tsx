@@ -1,7 +1,7 @@
 import { createRoute, createRouter, type RouteComponent } from "@tanstack/react-router";
 import { callbackRoutes } from "./auth/callback.tsx";
-import { FailureNote } from "./components/failure.tsx";
 import { listSearch } from "./components/list-search.ts";
+import { BrokenScreen } from "./components/other-release.tsx";
 import { BASE } from "./environment.ts";
 import { FRAME, ROOT } from "./frame/routes.tsx";
 import { AgentPage } from "./routes/agents/agent.tsx";
@@ -75,8 +75,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   scrollRestoration: true,
-  // A screen that fails to draw, such as over an answer of another release, must not take its user along.
-  defaultErrorComponent: ({ error }) => <FailureNote error={error} retry={() => location.reload()} />,
+  defaultErrorComponent: BrokenScreen,
   // Forms and new secrets belong to one record: the screen of another one does not keep them.
   defaultRemountDeps: ({ params }) => params,
 });

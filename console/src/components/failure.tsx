@@ -2,6 +2,7 @@ import { Alert, Button, Code, Group, List, Skeleton, Stack, Text } from "@mantin
 import { type Failure, failureOf } from "../api/failure.ts";
 import { useViewer } from "../api/viewer.ts";
 import { shownWait, T } from "../texts/texts.ts";
+import { OtherRelease } from "./other-release.tsx";
 import { PageHead } from "./page-head.tsx";
 import { RequestLink } from "./request-link.tsx";
 
@@ -10,6 +11,9 @@ const SAYS_MORE: readonly (number | undefined)[] = [400, 403, 409, 429, 503];
 
 /** The statuses of refusals that the same call would get again. */
 const FINAL: readonly (number | undefined)[] = [400, 403, 404];
+
+/** The statuses of calls that a server of another release does not know, or not in this form. */
+const OF_RELEASE: readonly (number | undefined)[] = [400, 404];
 
 /** What went wrong, with the id of the request and, for operators, the way to its explanation. @param retry undefined where trying again changes nothing */
 export function FailureNote({ error, retry }: { readonly error: unknown; readonly retry?: (() => void) | undefined }) {
@@ -28,6 +32,7 @@ export function FailureNote({ error, retry }: { readonly error: unknown; readonl
       )}
       {retryAfter !== undefined && <Text>{T.failure.again(shownWait(retryAfter))}</Text>}
       <Issues of={issues} />
+      {OF_RELEASE.includes(status) && <OtherRelease />}
       <Group mt="sm" gap="md">
         {requestId !== undefined && (
           <Text>
