@@ -1,3 +1,5 @@
+import { type Clock, secondsSince } from "../clock.ts";
+
 /** Under whose name users are asked. Each member may be left open. */
 export interface Branding {
   /** Of the product or company. */
@@ -52,7 +54,7 @@ const FRESH = 2;
 export function realmBrandings(
   base: Branding,
   read: RealmBrandings,
-  clock: () => number,
+  clock: Clock,
   failed: (error: unknown) => void,
 ): Brandings & { readonly refresh: () => Promise<void> } {
   let byRealm: ReadonlyMap<string, Branding> = new Map();
@@ -74,7 +76,7 @@ export function realmBrandings(
       failed(error);
     }
   };
-  const isDue = () => clock() >= readAt + FRESH;
+  const isDue = () => secondsSince(clock, readAt) >= FRESH;
   const all = () => [base, ...byRealm.values()];
   return {
     refresh,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { AuditEntry } from "../audit.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, secondsSince } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { limitKey } from "../protocol/limit-key.ts";
 
@@ -28,8 +28,11 @@ export function authenticationThrottle(
   clock: Clock,
   onThrottled: (clientId: string, address: string) => void = () => undefined,
 ) {
-  const throttled = new LRUCache<string, number>({ max: REMEMBERED_PAIRS });
-  const secondsLeft = (pair: string): number => (throttled.get(pair) ?? 0) - clock();
+  const throttled = new LRUCache<string, { readonly at: number; readonly wait: number }>({ max: REMEMBERED_PAIRS });
+  const secondsLeft = (pair: string): number => {
+    const known = throttled.get(pair);
+    return known === undefined ? 0 : known.wait - secondsSince(clock, known.at);
+  };
 
   return {
     assertOpen(clientId: string, address: string): void {
@@ -41,7 +44,7 @@ export function authenticationThrottle(
       const pair = keyOf(clientId, address);
       const wait = await counter.hit(pair);
       if (wait === 0 || secondsLeft(pair) > 0) return;
-      throttled.set(pair, clock() + wait);
+      throttled.set(pair, { at: clock(), wait });
       onThrottled(clientId, address);
     },
   };

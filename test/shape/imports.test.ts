@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "database-fault": [],
   "ml-dsa-key": [],
   config: ["ml-dsa-key", "branding"],
-  branding: [],
+  branding: ["clock"],
   gen: [],
   audit: [],
   "audit-chain": [], // verifies a log without the server

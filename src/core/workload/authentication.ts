@@ -5,7 +5,7 @@ import { namesDocument } from "../../clients/find-client.ts";
 import { assertSignedByRemoteKeys } from "../../clients/published-keys.ts";
 import type { KeyOrigin } from "../../clients/remote-keys.ts";
 import { matchingSubjects, workloadDefaults } from "../../clients/workload.ts";
-import type { Clock } from "../../clock.ts";
+import { type Clock, secondsSince } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { because, ENFORCED, type RuleTrace } from "../policy/rule.ts";
 import type { CorePorts } from "../ports.ts";
@@ -150,15 +150,15 @@ const PAUSE = 60;
  * Strangers can send any token, so what they can add to the audit log must not depend on what they send.
  */
 export function workloadRefusals(record: (entry: AuditEntry) => Promise<void>, clock: Clock): (entry: AuditEntry) => Promise<void> {
-  const seen = new LRUCache<string, { readonly until: number; repeats: number }>({ max: REMEMBERED_REFUSALS });
+  const seen = new LRUCache<string, { readonly at: number; repeats: number }>({ max: REMEMBERED_REFUSALS });
   return async (entry) => {
     const key = `${entry.reason} ${entry.clientId ?? entry.workloadIssuer ?? ""}`;
     const earlier = seen.get(key);
-    if (earlier !== undefined && clock() < earlier.until) {
+    if (earlier !== undefined && secondsSince(clock, earlier.at) < PAUSE) {
       earlier.repeats += 1;
       return;
     }
-    seen.set(key, { until: clock() + PAUSE, repeats: 0 });
+    seen.set(key, { at: clock(), repeats: 0 });
     await record({ ...entry, ...(earlier !== undefined && earlier.repeats > 0 && { repeats: earlier.repeats }) });
   };
 }

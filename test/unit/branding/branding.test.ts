@@ -23,3 +23,19 @@ test("a read that began earlier does not replace what a later one has found", as
   await both[0];
   expect(brandings.of("r").name).toBe("new");
 });
+
+test("a clock that was set back does not keep the brandings that are known", async () => {
+  let now = 1_000_000;
+  let name = "old";
+  const brandings = realmBrandings(
+    {},
+    async () => named(name),
+    () => now,
+    () => undefined,
+  );
+  await brandings.refresh();
+  name = "new";
+  now -= 600;
+  await brandings.current();
+  expect(brandings.of("r").name).toBe("new");
+});

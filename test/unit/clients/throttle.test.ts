@@ -65,3 +65,20 @@ test("the limit ends with its window, and is reported again in the next one", as
   expect(refusal(first)).toBeDefined();
   expect(reported).toEqual(["c a", "c a"]);
 });
+
+test("a clock that was set back does not make the limit longer: the counter of failures alone says when its window ends", async () => {
+  let now = 1_000_000;
+  const reported: string[] = [];
+  const throttle = authenticationThrottle(
+    { hit: async () => 60 },
+    () => now,
+    (clientId) => reported.push(clientId),
+  );
+  await throttle.failed("c", "a");
+  expect(() => throttle.assertOpen("c", "a")).toThrow();
+  now -= 600;
+  expect(() => throttle.assertOpen("c", "a")).not.toThrow();
+  await throttle.failed("c", "a");
+  expect(() => throttle.assertOpen("c", "a")).toThrow();
+  expect(reported).toEqual(["c", "c"]);
+});
