@@ -52,7 +52,7 @@ export async function auditLists(sql: Sql, records: number): Promise<void> {
     none: {},
     user: { userId: `user-${middle % 100_000}` },
     client: { clientId: `client-${middle % 1000}` },
-    actor: { actorId: `client-${middle % 1000}` },
+    actor: { actorId: [`client-${middle % 1000}`] },
     jti: { jti: `jti-${middle}` },
     grant: { grantId: `grant-${middle % 500_000}` },
     request: { requestId: `request-${middle}` },

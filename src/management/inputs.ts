@@ -187,21 +187,30 @@ export const search = text(1, 512).optional();
 export const moment = z.int().min(0).max(253_402_300_799_999).optional();
 export const secondsOf = (milliseconds: number | undefined) => (milliseconds === undefined ? undefined : milliseconds / 1000);
 
+/** An id of this server, which are UUIDs in small letters, or another text. */
+const small = (id: string): string => (z.uuid().safeParse(id).success ? id.toLowerCase() : id);
+const ownId = text(1, 512).transform(small).optional();
+
+/** An id of this server, or a client_id, whose letters an operator may have chosen: both spellings. */
+const anyId = text(1, 512)
+  .transform((id): readonly string[] => [...new Set([id, small(id)])])
+  .optional();
+
 /** Members of an audit record. `since` is inclusive, `until` exclusive. */
 export const auditFilter = {
   event: z.enum(AUDIT_EVENTS).optional(),
   outcome: z.enum(["success", "failure"]).optional(),
   reason: identifier,
-  actorId: identifier,
-  userId: identifier,
+  actorId: anyId,
+  userId: ownId,
   clientId: identifier,
-  grantId: identifier,
+  grantId: ownId,
   jti: identifier,
   requestId: identifier,
   since: moment,
   until: moment,
   /** The exact value of any identifier of a record: of the actor, user, client, grant, token or request. */
-  search,
+  search: anyId,
 };
 /** For the store in seconds since the epoch. */
 export type AuditFilter = Readonly<z.output<z.ZodObject<typeof auditFilter>>>;

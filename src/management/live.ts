@@ -87,9 +87,10 @@ export function liveAudit({ read, draining, failed }: LiveAuditPorts, every = EV
 export function matches(record: AuditRecord, { since, until, actorId, search, ...members }: AuditFilter): boolean {
   if (since !== undefined && record.at < since) return false;
   if (until !== undefined && record.at >= until) return false;
-  if (actorId !== undefined && record.actor.id !== actorId) return false;
+  if (actorId !== undefined && !actorId.includes(record.actor.id)) return false;
   const { actor, userId, clientId, grantId, jti, requestId } = record;
-  if (search !== undefined && ![actor.id, userId, clientId, grantId, jti, requestId].includes(search)) return false;
+  const ids = [actor.id, userId, clientId, grantId, jti, requestId];
+  if (search !== undefined && !search.some((id) => ids.includes(id))) return false;
   return Object.entries(members).every(([member, value]) => value === undefined || record[member as keyof AuditRecord] === value);
 }
 

@@ -29,13 +29,14 @@ export const firstId = (moment: number): string =>
 const timeOf = (moment: number): Date => new Date(moment * 1000);
 
 const IDENTIFIERS = ["actorId", "userId", "clientId", "grantId", "jti", "requestId"] as const;
-const MATCHED = ["event", "outcome", "reason", ...IDENTIFIERS] as const;
+const MATCHED = ["event", "outcome", "reason", "userId", "clientId", "grantId", "jti", "requestId"] as const;
 
 /** For lists. Conditions on times are repeated for ids, which have an index. */
-const filtering = ({ since, until, outcome, search, ...members }: AuditFilter) => ({
+const filtering = ({ since, until, outcome, search, actorId, ...members }: AuditFilter) => ({
   where: {
     ...members,
-    ...(search !== undefined && { $or: IDENTIFIERS.map((member) => ({ [member]: search })) }),
+    ...(actorId !== undefined && { actorId: { $in: actorId } }),
+    ...(search !== undefined && { $or: IDENTIFIERS.map((member) => ({ [member]: { $in: search } })) }),
     ...(outcome !== "failure" && { outcome }),
     $and: [
       ...(since === undefined ? [] : [{ at: { $gte: timeOf(since) }, id: { $gte: firstId(since - ID_SLACK) } }]),
@@ -57,7 +58,7 @@ const SQL = statements("audit", {
    where seq > coalesce($1::float8::bigint, (select coalesce(max(seq), 0) from audit_links) - $2::int) order by seq limit $2::int`,
 });
 
-const columnsOf = (members: readonly (typeof MATCHED)[number][]): readonly string[] =>
+const columnsOf = (members: readonly (typeof MATCHED | typeof IDENTIFIERS)[number][]): readonly string[] =>
   members.map((member) => `audit_records.${AUDIT_RECORDS.column(member)}`);
 
 // Without a name, so that it is planned for the members that are given: in the order of the chain, or by the index of a rare one.
@@ -66,9 +67,10 @@ const FOLLOW = statement(
   `select ${SEALED_RECORD} from ${SEALED}
    where audit_links.seq > $1::float8::bigint and audit_links.seq <= $2::float8::bigint
      and ($4::float8 is null or at >= to_timestamp($4)) and ($5::float8 is null or at < to_timestamp($5))
-     and ($6::text is null or $6 = any(array[${columnsOf(IDENTIFIERS).join(", ")}]))
+     and ($6::text[] is null or $6 && array[${columnsOf(IDENTIFIERS).join(", ")}]::text[])
+     and ($7::text[] is null or audit_records.actor_id = any($7))
      and ${columnsOf(MATCHED)
-       .map((column, index) => `($${index + 7}::text is null or ${column} = $${index + 7})`)
+       .map((column, index) => `($${index + 8}::text is null or ${column} = $${index + 8})`)
        .join(" and ")}
    order by audit_links.seq limit $3::int`,
 );
@@ -118,10 +120,10 @@ export const auditTrail = (sql: Sql): AuditTrail => ({
     return { ...page, items: items.map(recordOf) };
   },
   // Numbers are given under a lock and become visible in order, so that no record appears behind `reached`.
-  follow: async ({ since, until, search, ...members }, limit, after) => {
+  follow: async ({ since, until, search, actorId, ...members }, limit, after) => {
     const [head] = await sql.query<{ seq: number }>(SQL.head, []);
     const to = head?.seq ?? 0;
-    const given = [since, until, search, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
+    const given = [since, until, search, actorId, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
     const rows = await sql.query<AuditRow>(FOLLOW, [after, to, limit, ...given]);
     return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.link?.seq ?? to) : Math.max(after, to) };
   },

@@ -107,6 +107,27 @@ describe("an id in capitals", () => {
     const client = await operator.clients.create.mutate({ name: "Owned", ...owner, grantTypes: ["client_credentials"] });
     expect((await operator.clients.list.query(owner)).clients).toMatchObject([{ id: client.id, ownerId: id }]);
   });
+
+  test("names the same user in the audit log, and a client_id in capitals stays one", async () => {
+    const { id } = await memberOf(undefined);
+    const capitals = id.toUpperCase();
+    const clientId = crypto.randomUUID().toUpperCase();
+    const asked = { clientId, name: "Capitals", grantTypes: ["client_credentials" as const], scopes: ["notes:read"] };
+    const { clientSecret: secret = "" } = await operator.clients.create.mutate(asked);
+    await server.token({ clientId, secret, redirectUri: "" }, { grant_type: "client_credentials", scope: "notes:read" });
+    await expect.poll(async () => (await operator.audit.chain.query()).waiting).toBe(0);
+    const { audit } = operator;
+    const listed = [{ userId: capitals }, { actorId: capitals }, { search: capitals }, { actorId: clientId }, { search: clientId }];
+    for (const filter of listed) {
+      const found = (await audit.list.query(filter)).records;
+      const followed = (await audit.follow.query({ ...filter, limit: 200 })).records;
+      expect([filter, found.length > 0, followed.map((record) => record.id)]).toEqual([
+        filter,
+        true,
+        found.map((record) => record.id).toReversed(),
+      ]);
+    }
+  });
 });
 
 test("the mail that confirms an address has the branding of the realm, however its id was written", async () => {

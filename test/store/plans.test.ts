@@ -204,7 +204,7 @@ if (TEST_DATABASE_URL !== undefined)
     const filters = {
       event: "token.refused",
       outcome: "failure",
-      actorId: "client-1",
+      actorId: ["client-1"],
       userId: "00000000-0010-7000-8000-000000000001",
       clientId: "client-1",
       grantId: "00000000-0010-7000-8000-000000000005",

@@ -23,15 +23,15 @@ test("filters of the list apply to live records", () => {
   for (const filter of [
     {},
     { reason: "code_expired", clientId: "notes" },
-    { actorId: "notes" },
-    { search: "notes" },
+    { actorId: ["notes"] },
+    { search: ["NOTES", "notes"] },
     { since: 5, until: 6 },
   ])
     expect(matches(record, filter)).toBe(true);
   for (const filter of [
     { clientId: "other" },
-    { actorId: "other" },
-    { search: "code_expired" },
+    { actorId: ["other"] },
+    { search: ["code_expired"] },
     { since: 6 },
     { until: 5 },
     { userId: "u" },
