@@ -1,3 +1,4 @@
+import { createPublicKey } from "node:crypto";
 import type { ManagementInputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, type Option } from "commander";
 import { AGENT_MODES, ENVIRONMENTS, OPERATOR_AUTH_METHODS, SECURITY_PROFILES } from "../clients/client.ts";
@@ -87,7 +88,7 @@ const OPERATOR_OPTIONS = [
     orNull("none"),
   ),
   setting("jwksUri", "--jwks-uri <url>", "for operators: the address of its public keys; none removes it", orNull("none")),
-  setting("jwks", "--jwks <@file>", "for operators: its public keys, a JWK Set in a file; none removes them"),
+  setting("jwks", "--jwks <@file>", "for operators: a file with its public keys as a JWK Set, or with one key as PEM; none removes them"),
 ];
 
 export const CLIENT_ID = setting("clientId", "--client-id <id>", "for operators: its client_id");
@@ -99,13 +100,18 @@ export const describing = (command: Command): Command =>
 
 type KeySet = NonNullable<ManagementInputs["operator"]["clients"]["create"]["jwks"]>;
 
-/** The JSON of a file, which the server validates; null for `none`. @throws {CommandFailure} for an unreadable file */
+/**
+ * The JWK Set of a file, which the server validates, or the public half of its PEM; null for `none`.
+ * @throws {CommandFailure} for an unreadable file
+ */
 export function keySetIn(argument: string | undefined): KeySet | null | undefined {
   if (argument === undefined || argument === "none") return argument && null;
   try {
-    return JSON.parse(textIn(argument.replace(/^@/, ""))) as KeySet;
+    const text = textIn(argument.replace(/^@/, ""));
+    const isPem = text.trimStart().startsWith("-----BEGIN");
+    return (isPem ? { keys: [createPublicKey(text).export({ format: "jwk" })] } : JSON.parse(text)) as KeySet;
   } catch {
-    throw new CommandFailure(EXIT.failed, "--jwks: give @ and the path of a readable JSON file, or none.");
+    throw new CommandFailure(EXIT.failed, "--jwks: give @ and the path of a readable file with a JWK Set or a key as PEM, or none.");
   }
 }
 

@@ -91,12 +91,17 @@ function clientLost({ operator }: Common): string {
 const SECRET_LOST = "The client may have a new secret, so that the old one no longer works. Run the command again for another one.";
 
 /** What a new client still needs before it can get a token. */
-function stillMissing({ clientId, grantTypes, redirectUris, tokenEndpointAuthMethod }: Shown, { operator }: Common): string | undefined {
-  if (tokenEndpointAuthMethod === "private_key_jwt" && !operator) return NEEDS_KEYS;
+function stillMissing(client: Shown, { operator }: Common): string | undefined {
+  const { clientId, grantTypes, redirectUris, tokenEndpointAuthMethod } = client;
+  const update = `countersign clients update ${clientId}${operator ? " --operator" : ""}`;
+  if (tokenEndpointAuthMethod === "private_key_jwt" && !hasKeys(client))
+    return operator ? `This client cannot authenticate without a key yet. Add one with \`${update} --jwks @FILE\`.` : NEEDS_KEYS;
   if (!grantTypes.includes("authorization_code") || redirectUris.length > 0) return undefined;
-  const update = `countersign clients update ${clientId}${operator ? " --operator" : ""} --redirect-uri URI`;
-  return `Users cannot return to this client: it has no redirect URI yet. Add one with \`${update}\`.`;
+  return `Users cannot return to this client: it has no redirect URI yet. Add one with \`${update} --redirect-uri URI\`.`;
 }
+
+/** Only operators see keys, and only they can add any. */
+const hasKeys = (client: Shown): boolean => "jwks" in client && (client.jwks ?? client.jwksUri) !== null;
 
 const NEEDS_KEYS = "Only operators can add keys. This client cannot authenticate until one does (--jwks or --jwks-uri).";
 

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -278,6 +279,20 @@ describe("countersign clients update and create", () => {
     });
     expect(JSON.parse((await run("clients", "update", made.id, "--operator", "--jwks", "none", "--json")).out).jwks).toBeNull();
     expect((await run("clients", "update", made.id, "--operator", "--jwks", "@/nowhere")).code).toBe(1);
+  });
+
+  test("--jwks takes a private key as PEM, and sends its public half alone", async () => {
+    const { run, home } = atTerminal(OPERATOR);
+    const file = join(home, "key.pem");
+    const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+    writeFileSync(file, privateKey.export({ type: "pkcs8", format: "pem" }));
+    const create = ["clients", "create", "Job", "--operator", "--auth-method", "private_key_jwt", "--grant", "client_credentials"];
+    const made = await run(...create, "--jwks", `@${file}`, "--json");
+    expect(made.err).toBe("");
+    expect(JSON.parse(made.out).jwks).toEqual({ keys: [publicKey.export({ format: "jwk" })] });
+    writeFileSync(file, "-----BEGIN nothing");
+    expect((await run(...create, "--jwks", `@${file}`)).err).toContain("JWK Set or a key as PEM");
+    expect((await run(...create)).err).toContain("cannot authenticate without a key yet");
   });
 });
 
