@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { decodeJwt } from "jose";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { type NotesServer, startNotesServer } from "../../examples/mcp-server/server.ts";
 import { blocksOf, filled } from "../support/documents.ts";
@@ -14,6 +15,8 @@ const { dir, remove } = scratch();
 const port = await freePort();
 const NOTES = `http://localhost:${port}/mcp`;
 const TOKEN_FILE = join(dir, "token");
+const NEXT_ACCOUNT = "system:serviceaccount:agents:next";
+const NEXT_TOKEN_FILE = join(dir, "next-token");
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 let cluster: Platform;
@@ -34,16 +37,23 @@ beforeAll(async () => {
     audience: [NOTES],
     isAgent: true,
   };
+  const next = {
+    ...summary,
+    clientId: "next-agent",
+    name: "Next agent",
+    workloadIdentities: [{ issuer: cluster.issuer, subject: NEXT_ACCOUNT }],
+  };
   const app = PROVISIONED.clients.find(({ clientId }) => clientId === "public-app");
   server = await startServer({
     provision: {
       ...PROVISIONED,
       workloadIssuers: [{ issuer: cluster.issuer, kind: "kubernetes", allowPrivate: true }],
-      clients: [...PROVISIONED.clients, summary, { ...app, clientId: "notes-app", name: "Notes app" }],
+      clients: [...PROVISIONED.clients, summary, next, { ...app, clientId: "notes-app", name: "Notes app" }],
     },
   });
   notes = await startNotesServer({ issuer: server.url, port, dpop: "accepted" });
   writeFileSync(TOKEN_FILE, cluster.token([server.url]));
+  writeFileSync(NEXT_TOKEN_FILE, cluster.token([server.url], { sub: NEXT_ACCOUNT }));
 });
 afterAll(async () => {
   await notes.close();
@@ -53,8 +63,8 @@ afterAll(async () => {
 });
 
 /** The programs of a document as a reader writes them down, with local addresses. @returns their folder */
-function written(document: string, more: Readonly<Record<string, string>> = {}): string {
-  const project = join(dir, document.replaceAll(/\W/g, "-"));
+function written(document: string, more: Readonly<Record<string, string>> = {}, folder = document): string {
+  const project = join(dir, folder.replaceAll(/\W/g, "-"));
   mkdirSync(project, { recursive: true });
   for (const { name, code } of blocksOf(document)) {
     if (name === undefined) continue;
@@ -96,3 +106,24 @@ test("the programs of docs/agent.md act in the agent's own name, for a user, and
   await fetch((await browser.submit(page, { decision: "approve" })).url);
   expect(await signIn.ended).toMatch(/\nnotes:read\n$/);
 });
+
+test.for(["agent({", 'agent({ dpop: "required",'])(
+  "a chain of two agents acts for a user by the programs of docs/agent.md, with %s",
+  async (options) => {
+    const first = written("docs/agent.md", { "agent({": options }, `first ${options}`);
+    const others = {
+      "https://notes.example/mcp": NOTES,
+      "summary-agent": "next-agent",
+      "/var/run/secrets/tokens/countersign": NEXT_TOKEN_FILE,
+    };
+    const next = written("docs/agent.md", others, "next");
+    const { browser } = await server.signedInUser();
+    const { access_token: USER_TOKEN } = await server.tokens(server.clients.web, browser, {
+      scope: "notes:read",
+      resource: [NOTES, "summary-agent", "next-agent"],
+    });
+    const handed = (await run(first, "hand-on.js", { USER_TOKEN }).ended).trim();
+    expect(decodeJwt(handed).cnf === undefined).toBe(options === "agent({");
+    expect(await run(next, "for-user.js", { USER_TOKEN: handed }).ended).toContain('"actors":["next-agent","summary-agent"]');
+  },
+);
