@@ -53,7 +53,7 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     },
   )
     .addOption(new Yes("The delegation ends with everything below it."))
-    .option("--agent <client_id>", "all delegations of this agent, for all users or for one")
+    .option("--agent <client_id>", "all that this agent holds, for all users or for one; it can get more unless it is paused")
     .option("--user <user>", "with --agent: for this user only, by id or e-mail address")
     .option("--grant <id>", "this grant, with the application's own tokens");
 }
@@ -135,7 +135,8 @@ function shown({ root, delegations, complete }: Tree): string {
 type Pause = ManagementOutputs["operator"]["agents"]["pauses"]["pauses"][number];
 
 export function registerAgentCommands(program: Command, terminal: Terminal): void {
-  const command = managementCommands(program, terminal, "agents", "agents that act for users, for operators; named by client_id");
+  const purpose = "agents that act for users, for operators; named by client_id. `delegations cut --agent` ends what one holds for good";
+  const command = managementCommands(program, terminal, "agents", purpose);
   const report = (value: { readonly changed: boolean }, done: string, idle: string): Output => ({
     value,
     text: value.changed ? done : idle,

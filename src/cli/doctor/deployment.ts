@@ -1,7 +1,7 @@
 import type { ManagementOutputs } from "@countersign/admin";
 import { isOpenIdentity } from "../../clients/workload.ts";
 import { databaseFault, UNANSWERED } from "../../database-fault.ts";
-import { type CheckResult, type Finding, fault, findingsAbout, ok, shown, warning } from "./finding.ts";
+import { type CheckResult, counted, type Finding, fault, findingsAbout, ok, shown, warning } from "./finding.ts";
 
 export type Deployment = ManagementOutputs["operator"]["deployment"]["get"];
 type SigningKey = ManagementOutputs["operator"]["signingKeys"]["list"]["signingKeys"][number];
@@ -41,7 +41,11 @@ function environmentFindings({ environment, issuer, signUp, postponedMails, unsa
     isUnsafe("SMTP_URL")
       ? fault("mail", "mails are written to files under DATA_DIR/outbox: users never get them", "set SMTP_URL and MAIL_FROM")
       : postponedMails > 0
-        ? fault("mail", `${postponedMails} mails could not be sent yet`, "see mail_postponed in the log of a front, and set SMTP_URL right")
+        ? fault(
+            "mail",
+            `${counted(postponedMails, "mail")} could not be sent yet`,
+            "see mail_postponed in the log of a front, and set SMTP_URL right",
+          )
         : ok("mail", "mails are sent by SMTP, and none waits that was refused"),
     isUnsafe("DATABASE_URL")
       ? fault("database", "data is in the embedded database, which may lose changes in a power failure", "set DATABASE_URL")
@@ -57,7 +61,7 @@ function callerFinding({ environment, trustProxy, callers }: Deployment): CheckR
   if (proxyHeadersIgnored > 0)
     return warning(
       "proxy",
-      `${proxyHeadersIgnored} requests came through a proxy, but TRUST_PROXY is off: limits and audit records see the proxy's address for every caller`,
+      `${counted(proxyHeadersIgnored, "request")} came through a proxy, but TRUST_PROXY is off: limits and audit records see the proxy's address for every caller`,
       "set TRUST_PROXY=true if the proxy sets X-Forwarded-For itself",
     );
   const isOneCaller = oneAddress && requests >= MANY_REQUESTS;
@@ -111,7 +115,7 @@ function keyAgeFinding(keys: readonly SigningKey[], now: number): CheckResult {
   const [oldest] = signing.toSorted((one, other) => one.publishedAt - other.publishedAt);
   if (oldest === undefined) return warning("key_age", "no core reports a key that it signs with", "see `countersign keys list`");
   const days = Math.max(0, Math.floor((now - oldest.publishedAt) / DAY_MS));
-  const age = `the signing key ${shown(oldest.kid)} is ${days} day${days === 1 ? "" : "s"} old`;
+  const age = `the signing key ${shown(oldest.kid)} is ${counted(days, "day")} old`;
   return days > OLD_KEY ? warning("key_age", age, "replace it: docs/keys.md") : ok("key_age", age);
 }
 
@@ -121,7 +125,7 @@ function certificateFindings({ certificates }: Deployment, now: number): readonl
     const days = Math.floor((expiresAt - now) / DAY_MS);
     const remedy = "replace it, and restart the process";
     if (expiresAt <= now) return fault("certificate", `${which} has expired`, remedy);
-    const found = `${which} expires in ${days} day${days === 1 ? "" : "s"}`;
+    const found = `${which} expires in ${counted(days, "day")}`;
     return soon ? warning("certificate", found, remedy) : ok("certificate", found);
   });
 }

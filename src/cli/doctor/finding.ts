@@ -30,6 +30,8 @@ export const shown = (value: unknown): string => {
 const MARKS = { ok: "ok      ", warning: "warning ", fault: "FAULT   " } as const;
 const KINDS = { "authorization-server": "an authorization server", "protected-resource": "a protected resource" } as const;
 
+export const counted = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? "" : "s"}`;
+
 /** The report as text. @param paint colours a mark */
 export function reportText({ url, kind, findings }: Report, paint: (verdict: Finding["verdict"], mark: string) => string): string {
   const lines = kind === "unknown" ? [] : [`${printable(url)} is ${KINDS[kind]}.`];
@@ -41,7 +43,6 @@ export function reportText({ url, kind, findings }: Report, paint: (verdict: Fin
     if (finding.change !== undefined) lines.push(`        -> ${printable(finding.change)}`);
   }
   const count = (wanted: Finding["verdict"]) => findings.filter(({ verdict }) => verdict === wanted).length;
-  const plural = (number: number, noun: string) => `${number} ${noun}${number === 1 ? "" : "s"}`;
-  lines.push("", `${plural(count("fault"), "fault")}, ${plural(count("warning"), "warning")}, ${count("ok")} ok`);
+  lines.push("", `${counted(count("fault"), "fault")}, ${counted(count("warning"), "warning")}, ${count("ok")} ok`);
   return lines.join("\n").trimStart();
 }

@@ -147,8 +147,9 @@ async function register(server: Server): Promise<string> {
 /** Milliseconds that the command waits for the user. */
 const PATIENCE = 10 * 60_000;
 
-const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Countersign</title><link rel="icon" href="data:,">
-<body style="font:1rem system-ui;margin:4rem auto;max-width:32rem"><h1>Done</h1><p>You can close this page and go back to the terminal.</p></body></html>`;
+const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Countersign</title>
+<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">
+<body style="font:1rem system-ui;margin:auto;padding:4rem 1rem;max-width:32rem"><h1>Done</h1><p>You can close this page and go back to the terminal.</p></body></html>`;
 
 /** Listens on loopback for the browser to come back with `state`. Every other request is 404. */
 async function listenForCallback(state: string) {

@@ -33,6 +33,7 @@ test("a correct deployment has no findings", () => {
 test.for<[string, Partial<Deployment>, string]>([
   ["open sign-up", { signUp: "open" }, "warning: anyone may open an account -> set SIGN_UP="],
   ["mail that is written to files", { mail: "files" }, "fault: mails are written to files"],
+  ["a mail that could not be sent", { postponedMails: 1 }, "fault: 1 mail could not be sent yet -> see mail_postponed"],
   ["mails that could not be sent", { postponedMails: 2 }, "fault: 2 mails could not be sent yet -> see mail_postponed"],
   ["the embedded database", { database: { kind: "embedded", settings: {} } }, "fault: data is in the embedded database"],
   ["no Redis", { redis: false }, "warning: each process counts rates on its own -> set REDIS_URL"],
