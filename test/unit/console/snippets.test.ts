@@ -4,6 +4,7 @@ import {
   fastMcpProvider,
   frameworkFile,
   guardFile,
+  mcpFile,
   serverSnippets,
 } from "../../../console/src/routes/resources/snippets.ts";
 import { blocksOf } from "../../support/documents.ts";
@@ -24,6 +25,18 @@ test("guard.js is that of the guard's README", () => {
   expect(guardFile(NOTES)).toBe(codeOf(README, "guard.js"));
 });
 
+test("the MCP server is that of the guard's README", () => {
+  expect(mcpFile(NOTES)).toBe(codeOf(README, "mcp-server.js"));
+});
+
+test("servers listen where a resource over http says, and an MCP server at its path, with a tool that needs no further scope where there is none", () => {
+  const here = { ...NOTES, resource: "http://localhost:4300/tools", scopes: ["notes:read"] };
+  expect(mcpFile(here)).toContain('app.all("/tools", ');
+  expect(mcpFile(here)).toContain("app.listen(4300)");
+  expect(mcpFile(here)).not.toContain("toolScopes");
+  expect(frameworkFile("Fastify", here)).toContain("app.listen({ port: 4300 })");
+});
+
 test.for([
   ["Express", "express.js"],
   ["Koa", "koa.js"],
@@ -32,7 +45,7 @@ test.for([
   ["node:http", "node.js"],
 ] as const)("the lines for %s are those of the guard's README", ([framework, file]) => {
   const run = codeOf(README, file);
-  const lines = frameworkFile(framework).split("\n");
+  const lines = frameworkFile(framework, NOTES).split("\n");
   // node:http has one handler in place of two.
   expect(lines.filter((line) => !run.includes(line) && !line.startsWith("createServer"))).toEqual([]);
   expect(lines.length).toBeGreaterThan(5);

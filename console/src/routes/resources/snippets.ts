@@ -24,6 +24,8 @@ const slug = (name: string): string =>
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "") || "server";
 const pathOf = (resource: string): string => URL.parse(resource)?.pathname ?? "/";
+/** Where the server listens: a resource over https has a proxy before it. */
+const portOf = (resource: string): string => (/^http:/.test(resource) && URL.parse(resource)?.port) || "4000";
 
 export function guardFile({ issuer, resource, scopes }: SnippetValues): string {
   const [first, ...others] = scopes;
@@ -35,6 +37,42 @@ export const guard = createGuard({
 ${first === undefined ? "" : `  scopes: [${json(first)}], // what every request needs, unless its route says otherwise\n`}${
   others.length === 0 ? "" : `  scopesSupported: [${others.map(json).join(", ")}], // what some routes or tools need besides\n`
 }});
+`;
+}
+
+export function mcpFile({ resource, name, scopes }: SnippetValues): string {
+  const [, scope] = scopes;
+  const challenge =
+    scope === undefined ? "" : `\n      scopeChallenge: toolScopes(guard, [${json(scope)}]), // this tool needs more than the door`;
+  return `import { metadata, protect } from "@countersign/guard/express";
+import { principalOf, ${scope === undefined ? "" : "toolScopes, "}withAuthInfo } from "@countersign/guard/mcp";
+import { toNodeHandler } from "@modelcontextprotocol/node";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import express from "express";
+import { z } from "zod";
+import { guard } from "./guard.js";
+
+const mcp = createMcpHandler(() => {
+  const server = new McpServer({ name: ${json(slug(name))}, version: "1.0.0" });
+  server.registerTool(
+    "add_note",
+    {
+      description: "Keeps a note",
+      inputSchema: z.object({ text: z.string() }),${challenge}
+    },
+    ({ text }, context) => {
+      const { sub } = principalOf(context.http?.authInfo);
+      return { content: [{ type: "text", text: \`noted for \${sub}: \${text}\` }] };
+    },
+  );
+  return server;
+});
+
+const serve = toNodeHandler(mcp);
+const app = express();
+app.use(metadata(guard)); // at the root: the document's address is fixed
+app.all(${json(pathOf(resource))}, protect(guard), (request, response) => serve(withAuthInfo(guard, request), response));
+app.listen(${portOf(resource)});
 `;
 }
 
@@ -93,7 +131,8 @@ const ENDS: Readonly<Record<Framework, string>> = {
   "node:http": "createServer((request, response) => read(request, response)).listen(4000);\n",
 };
 
-export const frameworkFile = (framework: Framework): string => FRAMEWORKS[framework] + ENDS[framework];
+export const frameworkFile = (framework: Framework, { resource }: SnippetValues): string =>
+  FRAMEWORKS[framework] + ENDS[framework].replace("4000", portOf(resource));
 
 export function fastMcpProvider({ issuer, resource, name, scopes }: SnippetValues): string {
   const [first, ...others] = scopes;
@@ -122,7 +161,8 @@ export function serverSnippets(values: SnippetValues): readonly Snippet[] {
   const frameworks = Object.keys(FRAMEWORKS) as Framework[];
   return [
     { id: "guard", label: "guard.js", code: guardFile(values) },
-    ...frameworks.map((framework) => ({ id: framework, label: framework, code: frameworkFile(framework) })),
+    { id: "mcp", label: "MCP SDK", code: mcpFile(values) },
+    ...frameworks.map((framework) => ({ id: framework, label: framework, code: frameworkFile(framework, values) })),
     { id: "fastmcp", label: "FastMCP (Python)", code: fastMcpProvider(values) },
     { id: "go", label: "Go", code: goCommand(values) },
   ];
