@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { CONNECTION_AUTH_METHODS, PRESETS } from "../upstream/connection.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
 import { collect, LIMIT, listed, type Most, managementCommands, type Output, setting, Yes } from "./management-api.ts";
-import { REALM, realmNamed } from "./realms.ts";
+import { REALM, realmColumn, realmNamed } from "./realms.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { userId } from "./user-files-and-factors.ts";
@@ -37,12 +37,15 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
   const list = async (admin: AdminClient, { realm, limit }: Most & { readonly realm?: string }) => {
     const inside = await realmNamed(admin, realm);
     const { items, total } = await listed("connections", (at) => admin.operator.connections.list.query({ ...inside, ...at }), limit);
-    const text = table(items, { NAME: "name", TITLE: "title", ISSUER: "issuer", DOMAINS: "domains", ENABLED: "enabled" });
+    const columns = { NAME: "name", TITLE: "title", ISSUER: "issuer", DOMAINS: "domains", ENABLED: "enabled" } as const;
+    const text = table(items, { ...columns, REALM: await realmColumn(admin) });
     return { value: items, text, total, whenEmpty: "No connections yet. Add one: countersign connections add google --client-id ID" };
   };
   command("list", "list connections", list).addOption(LIMIT).option("--realm <realm>", "name or id of a realm, for its connections alone");
   registerAdd(command, terminal);
-  command("show <name>", "show a connection", async (admin, name: string) => shown(await admin.operator.connections.get.query({ name })));
+  command("show <name>", "show a connection", async (admin, name: string) =>
+    shown(admin, await admin.operator.connections.get.query({ name })),
+  );
   withSettings(
     command(
       "update <name>",
@@ -50,7 +53,7 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
       async (admin, name: string, { enable, disable, clientSecret: file, ...changes }: UpdateOptions) => {
         const clientSecret = file === undefined ? undefined : secretIn(file);
         const enabled = enable || disable ? enable === true : undefined;
-        return shown(await admin.operator.connections.update.mutate({ ...changes, name, enabled, clientSecret }));
+        return shown(admin, await admin.operator.connections.update.mutate({ ...changes, name, enabled, clientSecret }));
       },
     ),
   )
@@ -98,7 +101,10 @@ async function add(admin: AdminClient, name: string, options: AddOptions, termin
     ...{ ...settings, ...(await realmNamed(admin, realm)) },
     ...{ name, preset, clientId, clientSecret },
   });
-  return { ...shown(made), warning: () => `Register the redirect URI at the provider, then: countersign connections test ${name}` };
+  return {
+    ...(await shown(admin, made)),
+    warning: () => `Register the redirect URI at the provider, then: countersign connections test ${name}`,
+  };
 }
 
 async function test(admin: AdminClient, name: string): Promise<Output> {
@@ -116,7 +122,7 @@ const FAULTS = {
   credentials: "the provider does not accept the client id and secret, or the redirect URI",
 } as const;
 
-const shown = (connection: Connection): Output => ({
+const shown = async (admin: AdminClient, connection: Connection): Promise<Output> => ({
   value: connection,
   text: record({
     name: connection.name,
@@ -129,6 +135,7 @@ const shown = (connection: Connection): Output => ({
     scopes: connection.scopes,
     "trusted domains": connection.domains,
     "trusts acr": connection.trustsAcr,
+    realm: (await realmColumn(admin))(connection),
     enabled: connection.enabled,
     changed: when(connection.updatedAt),
   }),

@@ -29,6 +29,12 @@ export async function realmNames({ operator }: AdminClient): Promise<ReadonlyMap
   return new Map(realms.map(({ id, name }) => [id, name]));
 }
 
+/** The column of what is in a realm: its name. */
+export async function realmColumn(admin: AdminClient): Promise<(item: { readonly realmId: string }) => string | undefined> {
+  const names = await realmNames(admin);
+  return ({ realmId: id }) => names.get(id);
+}
+
 /** A realm that is named by id or name. @throws {CommandFailure} for an unknown realm */
 export async function realmFound({ operator }: AdminClient, named: string): Promise<{ readonly id: string; readonly name: string }> {
   const found = await everyPage("realms", (at) =>

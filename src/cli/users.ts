@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { Language } from "../texts/languages.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
 import { digits, LIMIT, listed, type Most, managementCommands, type Output, oneOf } from "./management-api.ts";
-import { REALM, realmId, realmNamed } from "./realms.ts";
+import { REALM, realmColumn, realmId, realmNamed } from "./realms.ts";
 import { printable, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 import { registerUserFactorCommands, registerUserFileCommands, userId, usersFound } from "./user-files-and-factors.ts";
@@ -24,10 +24,10 @@ function address(value: string): string {
   return value;
 }
 
-const output = (listed: readonly User[], value: unknown): Output => ({
-  value,
-  text: table(listed, { ID: "id", "E-MAIL": "email", VERIFIED: "emailVerified", ROLE: "role", ENABLED: "enabled" }),
-});
+async function output(admin: AdminClient, listed: readonly User[], value: unknown): Promise<Output> {
+  const columns = { ID: "id", "E-MAIL": "email", VERIFIED: "emailVerified", ROLE: "role", ENABLED: "enabled" } as const;
+  return { value, text: table(listed, { ...columns, REALM: await realmColumn(admin) }) };
+}
 
 function registerNewcomerCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
   const withOptions = (one: Command) =>
@@ -66,7 +66,7 @@ function registerNewcomerCommands(command: ReturnType<typeof managementCommands>
             ? await terminal.ask("Password of the new account: ", { hidden: true, instead })
             : secretIn(passwordFile);
         const user = await admin.operator.users.create.mutate({ email, password, role: given, ...inside });
-        return output([user], user);
+        return output(admin, [user], user);
       },
     )
       .argument("<email>", "address of the account, which counts as confirmed", address)
@@ -92,7 +92,8 @@ function registerInvitationCommands(command: ReturnType<typeof managementCommand
     listed("invitations", (at) => operator.invitations.list.query({ search: search || undefined, ...at }), most);
   command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
     const { items, total } = await open(admin, undefined, limit);
-    const text = table(items, { "E-MAIL": "email", ROLE: "role", SENT: whenOf("createdAt"), EXPIRES: whenOf("expiresAt") });
+    const columns = { "E-MAIL": "email", ROLE: "role", SENT: whenOf("createdAt"), EXPIRES: whenOf("expiresAt") } as const;
+    const text = table(items, { ...columns, REALM: await realmColumn(admin) });
     const whenEmpty = "No invitation waits. Send one with `countersign users invite`.";
     return { value: items, text, total, whenEmpty };
   }).addOption(LIMIT);
@@ -110,19 +111,19 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
     (change: (users: AdminClient["operator"]["users"], id: string, newRole: Role) => Promise<User>) =>
     async (admin: AdminClient, named: string, newRole: Role) => {
       const user = await change(admin.operator.users, await userId(admin, named), newRole);
-      return output([user], user);
+      return output(admin, [user], user);
     };
 
   command("list", "list users, newest first", async (admin, { search, limit }: Most & { readonly search?: string }) => {
     const { items, total } = await usersFound(admin, search, limit);
-    return { ...output(items, items), total };
+    return { ...(await output(admin, items, items)), total };
   })
     .addOption(LIMIT)
     .option("--search <text>", "only those with this text in name or address");
   command("move <user>", "move a user to another realm, named by id or name", async (admin, named: string, realm: string) => {
     const [id, realmIn] = [await userId(admin, named), await realmId(admin, realm)];
     const user = await admin.operator.users.setRealm.mutate({ id, realmId: realmIn });
-    return output([user], user);
+    return output(admin, [user], user);
   }).argument("<realm>");
   registerNewcomerCommands(command, terminal);
   registerInvitationCommands(command);

@@ -615,7 +615,7 @@ describe("API keys, users and realms", () => {
     expect((await run("users", "list")).out).toContain(user.email);
     expect(JSON.parse((await run("users", "disable", user.email, "--json")).out)).toMatchObject({ email: user.email, enabled: false });
     expect(JSON.parse((await run("users", "enable", user.email, "--json")).out).enabled).toBe(true);
-    expect((await run("users", "role", user.email, "operator")).out).toMatch(/ operator +yes$/m);
+    expect((await run("users", "role", user.email, "operator")).out).toMatch(/ operator +yes +default$/m);
     expect((await run("users", "enable", "unknown@example.test")).code).toBe(4);
     const [realm] = JSON.parse((await run("realms", "list", "--json")).out);
     expect((await run("realms", "update", realm.name, "--scope", "openid", "--scope", "email")).out).toMatch(/ openid email$/m);

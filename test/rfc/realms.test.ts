@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { registerConnectionCommands } from "../../src/cli/connections.ts";
 import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
 import { registerRealmCommands } from "../../src/cli/realms.ts";
+import { registerUserCommands } from "../../src/cli/users.ts";
 import { operatorAt } from "../support/admin.ts";
 import { aBrowser } from "../support/browser.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
@@ -167,7 +168,7 @@ describe("the command line", () => {
   const at = async (...words: string[]) => {
     const { run, leave } = aTerminal({ serverUrl: server.url, ...OPERATOR });
     const doctor: Registers = (program, terminal) => registerDoctorCommand(program, terminal, () => undefined);
-    const done = await run([registerRealmCommands, registerConnectionCommands, doctor], words);
+    const done = await run([registerRealmCommands, registerUserCommands, registerConnectionCommands, doctor], words);
     leave();
     return done;
   };
@@ -177,6 +178,27 @@ describe("the command line", () => {
     expect((await at("connections", "list", "--realm", "guests")).out).toContain("partners");
     expect((await at("connections", "list", "--realm", "default")).out).not.toContain("partners");
     expect((await at("doctor")).out).toContain("partners");
+  });
+
+  test("makes, renames and removes a realm, and says what is in one that stays", async () => {
+    expect(await at("realms", "create", " Board ")).toMatchObject({ code: 0, out: expect.stringMatching(/^[0-9a-f-]{36} +Board +-$/m) });
+    expect((await at("realms", "rename", "Board", "Council")).out).toMatch(/ Council +-$/m);
+    const { email } = await memberOf(realms.default);
+    expect((await at("users", "move", email, "Council")).out).toMatch(/ yes +Council$/m);
+    expect((await at("users", "list", "--search", email)).out).toMatch(/ REALM\n.* Council$/m);
+    const refused = "The realm is not empty: it has 1 user.\n";
+    expect(await at("realms", "remove", "Council", "--yes")).toMatchObject({ code: 1, err: expect.stringContaining(refused) });
+    await at("users", "move", email, "default");
+    expect(await at("realms", "remove", "Council", "--yes")).toMatchObject({ code: 0, out: "removed Council\n" });
+    expect(await at("users", "move", email, "Council")).toMatchObject({ code: 4, err: "There is no realm named Council.\n" });
+  });
+
+  test("names the realm of users, invitations and connections", async () => {
+    const invited = "board@example.test";
+    expect(await at("users", "invite", invited, "--realm", "guests")).toMatchObject({ code: 0 });
+    expect((await at("users", "invitations")).out).toMatch(/^board@example\.test .* guests$/m);
+    expect((await at("connections", "list")).out).toMatch(/^partners .* yes +guests$/m);
+    expect((await at("connections", "show", "partners")).out).toMatch(/^realm +guests$/m);
   });
 
   test("finds a realm by its id in capitals", async () => {

@@ -177,7 +177,7 @@ describe("countersign users", () => {
     const users = operatorsTerminal("");
     for (const email of [kept, withdrawn]) await users("invite", email, "--role", "user");
     const link = await invitationFor(withdrawn);
-    expect((await users("invitations")).out).toMatch(new RegExp(`^${withdrawn} +user +\\S+Z +\\S+Z\n${kept} `, "m"));
+    expect((await users("invitations")).out).toMatch(new RegExp(`^${withdrawn} +user +\\S+Z +\\S+Z +default\n${kept} `, "m"));
     expect((await users("withdraw", withdrawn.toUpperCase())).out).toBe(`Withdrew the invitation of ${withdrawn}.\n`);
     expect((await aBrowser(server.url).follow(link)).status).toBe(400);
     expect((await users("invitations")).out).not.toContain(withdrawn);
