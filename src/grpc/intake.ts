@@ -3,6 +3,7 @@ import { ServerInterceptingCall, type ServerInterceptor, status } from "@grpc/gr
 import { type BodyBudget, bodyBudget, PIECE_BYTES } from "../body-budget.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { methodPath } from "./definition.ts";
+import { headerBytesOf } from "./headers.ts";
 
 /** Bytes that a stream takes beside its message, of which a caller may open a hundred on each connection. */
 const STREAM_BYTES = 4096;
@@ -51,10 +52,10 @@ const ANSWERED_BYTES = 16 * 1024;
  * @param most bytes of all of them
  * @returns begins to count a stream, until it closes
  */
-export function oldestGiveWay(most: number): (stream: Http2Stream) => void {
+export function oldestGiveWay(most: number): (stream: Http2Stream, headers?: number) => void {
   const budget = bodyBudget(most, 0);
   const open = new Map<Http2Stream, () => void>();
-  return (stream) => {
+  return (stream, headers = 0) => {
     if (stream.closed || open.has(stream)) return;
     const share = budget();
     const leave = () => {
@@ -67,7 +68,7 @@ export function oldestGiveWay(most: number): (stream: Http2Stream) => void {
     };
     open.set(stream, giveUp);
     stream.once("close", leave);
-    takeRoom(share, ANSWERED_BYTES + stream.writableLength, giveUp, open.values());
+    takeRoom(share, ANSWERED_BYTES + headers + stream.writableLength, giveUp, open.values());
   };
 }
 
@@ -83,9 +84,10 @@ const CORE_STREAM = methodPath(TokenCoreService.method.converse);
 /**
  * Accepts only uncompressed requests, and says so in every answer: they are small and secret, so compression gains nothing, and
  * decompression is work that strangers could cause. A request that arrives too slowly is refused; where there is no room for another one, that
- * is the one that has been arriving for longest, so that a stranger with many keeps no caller out. Reflection writes answers to a caller that
- * does not read them, so its messages have to wait, and its streams, which hold an answer each, have less room. Other answers that are not read
- * give way to later ones, and watches of health to later watches. The stream of a front, which its handler admits before anything is read, has none of these limits.
+ * is the one that has been arriving for longest, so that a stranger with many keeps no caller out; its headers count too. Reflection writes
+ * answers to a caller that does not read them, so its messages have to wait, and its streams, which hold an answer each, have less room. Other
+ * answers that are not read give way to later ones, and watches of health to later watches. The stream of a front, which its handler admits
+ * before anything is read, has none of these limits.
  * @param arrival milliseconds within which a request must arrive whole  @param bodies room of requests  @param streams room of reflection
  * @param unread counts an answered stream  @param watched counts one that watches the health of a service
  * @see https://github.com/grpc/grpc/blob/master/doc/compression.md
@@ -103,6 +105,7 @@ export function intake(
     // grpc-js removes the header before interceptors run, and keeps its value here.
     const encoding: unknown = Reflect.get(call, "incomingEncoding");
     const stream = Reflect.get(call, "stream") as Http2Stream;
+    const headers = headerBytesOf(stream);
     const [arriving, share] = method.requestStream ? [questions, streams()] : [requests, bodies()];
     let isAnswered = false;
     let timer: NodeJS.Timeout | undefined;
@@ -138,7 +141,7 @@ export function intake(
         timer = setTimeout(refuse, arrival, status.DEADLINE_EXCEEDED, "the request did not arrive in time");
         arriving.add(giveUp);
         stream.on("data", count).once("close", arrived);
-        take(STREAM_BYTES);
+        take(STREAM_BYTES + headers);
         if (stream.closed) return;
         next({
           onReceiveMessage: (message, pass) => turns.received(() => pass(message)),
@@ -156,8 +159,8 @@ export function intake(
       sendMessage(message, next) {
         next(message);
         turns.answered();
-        if (method.path === HEALTH_WATCH) watched(stream);
-        else if (!method.responseStream) unread(stream);
+        if (method.path === HEALTH_WATCH) watched(stream, headers);
+        else if (!method.responseStream) unread(stream, headers);
       },
       sendStatus(answer, next) {
         next(answer);

@@ -10,8 +10,9 @@ import { BACKLOG, closeUnused, MAX_CONNECTIONS, openSockets } from "../open-sock
 import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
-import { INTROSPECTION_LIMIT, shortenDeadline } from "./deadline.ts";
+import { INTROSPECTION_LIMIT } from "./deadline.ts";
 import { REQUEST_BYTES } from "./definition.ts";
+import { limitHeaders } from "./headers.ts";
 import { intake } from "./intake.ts";
 import { type AddressOf, asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
@@ -148,7 +149,8 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
 function listeningServers(server: Server, maxConnections: number): readonly Http2Server[] {
   const listening = [...(Reflect.get(server, "http2Servers") as ReadonlyMap<Http2Server, unknown>).keys()];
   for (const one of listening) {
-    one.prependListener("stream", (_, headers) => shortenDeadline(headers)).maxConnections = maxConnections;
+    limitHeaders(one);
+    one.maxConnections = maxConnections;
     // 511 connections would wait at most. A socket that listens already only gets the longer queue (listen(2)).
     (Reflect.get(one, "_handle") as { listen(backlog: number): number }).listen(BACKLOG);
   }
