@@ -307,6 +307,18 @@ test("a sign-out ends at the first page, also where a call finds the session end
   await close();
 });
 
+test("a page that the browser has kept and shows again leaves for the sign-in where the session has ended since", async () => {
+  const { page: own, close } = await openConsole(browser, server.url, "/keys", "Signing keys");
+  await own.getByRole("table", { name: "Signing keys" }).waitFor();
+  const other = await own.context().newPage();
+  await other.goto(`${server.url}/logout`);
+  await other.getByRole("button", { name: "Sign out" }).click();
+  await other.getByRole("heading", { level: 1 }).waitFor();
+  await own.evaluate(() => dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true })));
+  await own.waitForURL(/\/login\?/);
+  await close();
+});
+
 test("a double click on what ends a session, enables a user or resumes an agent does it once", async () => {
   const operator = await operatorAt(server.url);
   const { email } = await server.signedInUser();

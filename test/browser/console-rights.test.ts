@@ -87,6 +87,19 @@ test("an operator who is one no more is shown what is left, without a reload", a
   await other.close();
 });
 
+test("an operator who is one no more while following the audit log is not shown on as if it were followed", async () => {
+  const fourth = { email: "fourth@example.test", password: "fourth operator 1", role: "operator" } as const;
+  const { id } = await operator.users.create.mutate(fourth);
+  const other = await openPage(browser);
+  await other.page.goto(`${server.url}/console/audit`);
+  await signIn(other.page, fourth.email, fourth.password);
+  await other.page.getByRole("button", { name: "Follow live" }).click();
+  await other.page.getByText("Live: new records appear").waitFor();
+  await operator.users.setRole.mutate({ id, role: "user" });
+  await other.page.getByText("This page is for operators. If you need it").waitFor();
+  await other.close();
+});
+
 test("what a viewer may do is read again once for all calls that are refused together", async () => {
   const third = { email: "third@example.test", password: "third operator 1", role: "operator" } as const;
   const { id } = await operator.users.create.mutate(third);

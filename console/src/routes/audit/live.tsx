@@ -3,7 +3,7 @@ import { Alert, Button, Text } from "@mantine/core";
 import { createTRPCClient, httpSubscriptionLink } from "@trpc/client";
 import { EventSource } from "eventsource";
 import { useEffect, useRef, useState } from "react";
-import type { ManagementInputs } from "../../api/client.ts";
+import { type ManagementInputs, queryClient, trpc } from "../../api/client.ts";
 import { failureOf } from "../../api/failure.ts";
 import { accessToken, forgetToken } from "../../auth/session.ts";
 import { DataTable } from "../../components/data-table.tsx";
@@ -36,10 +36,15 @@ export function Live({ filter }: LiveProps) {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let close = (): void => undefined;
+    let hasEnded = false;
     const open = (): void => {
       const input = { ...JSON.parse(wanted), ...(last.current !== undefined && { lastEventId: last.current }) };
       const subscription = live.live.audit.subscribe(input, {
-        onConnectionStateChange: ({ state }) => setIsOpen(state === "pending"),
+        onConnectionStateChange: ({ state }) => {
+          setIsOpen(state === "pending");
+          // It ends with the rights of its user, and a user with fewer has a stream with less in it.
+          if (state === "pending" && hasEnded) void queryClient.invalidateQueries({ queryKey: trpc.viewer.get.queryKey() });
+        },
         onData: ({ id, data }) => {
           last.current = id;
           setMissed((before) => before + data.missed);
@@ -47,6 +52,7 @@ export function Live({ filter }: LiveProps) {
         },
         onError: (error) => {
           setIsOpen(false);
+          hasEnded = true;
           const { status = 0 } = failureOf(error);
           if (status === 400 || status === 403) return setRefused(error); // it would be again
           if (status === 401) forgetToken();
