@@ -25,6 +25,8 @@ import { ResourcePage } from "./routes/resources/resource.tsx";
 import { SettingsPage } from "./routes/settings/settings.tsx";
 import { UserList } from "./routes/users/list.tsx";
 import { UserPage } from "./routes/users/user.tsx";
+import { PlatformList } from "./routes/workloads/list.tsx";
+import { PlatformPage } from "./routes/workloads/platform.tsx";
 
 /** Search parameters are plain text: an address can be read, and typed. */
 const parseSearch = (text: string): Record<string, string> => Object.fromEntries(new URLSearchParams(text));
@@ -63,6 +65,8 @@ const tree = ROOT.addChildren([
     searched("/connections", ["q", "sort", "enabled"], ConnectionList),
     screen("/connections/new", AddConnection),
     searched("/connections/view", ["name"], ConnectionPage),
+    searched("/workloads", ["q", "sort", "kind"], PlatformList),
+    searched("/workloads/view", ["uri"], PlatformPage),
     searched("/realms", ["q", "sort"], RealmList),
     screen("/realms/$id", RealmPage),
     searched("/settings", ["q"], SettingsPage),

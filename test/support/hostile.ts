@@ -9,6 +9,7 @@ const SCRIPT = `javascript:document.title='owned'//${HOSTILE}`;
 const RESOURCE = "https://x.example/%22%3E%3Cimg%20src=x%20onerror=alert(1)%3E'$(id)`id`";
 const DOCUMENT = `https://x.example/${HOSTILE}`;
 const REQUEST = "hostile-request";
+const PLATFORM = "00000000-0000-7000-8000-00000000feed";
 const REALM = "00000000-0000-7000-8000-00000000beef";
 
 /** What strangers could have written about a user, two clients and a refused request, past the rules that keep it out. */
@@ -42,6 +43,16 @@ const textsOf = (user: string, client: string, agent: string): readonly (readonl
     "insert into connections (id, realm_id, name, protocol, issuer, title, client_id, auth_method, scopes, domains, trusts_acr, enabled) values ($2, $3, 'hostile', 'oidc', $4, $1, $1, 'none', array[$1], array[$1], false, true)",
     [HOSTILE, anId(), DEFAULT_REALM_ID, SCRIPT],
   ],
+  [
+    "insert into workload_issuers (id, issuer, kind, algorithms, max_lifetime, single_use) values ($1, $2, 'oidc', '{RS256}', 3600, true)",
+    [PLATFORM, SCRIPT],
+  ],
+  [
+    `insert into workload_identities (id, issuer_id, client_id, subject, claims)
+    select $1, $2, id, $3, jsonb_build_object($3::text, $3::text) from clients where client_id = $4`,
+    [anId(), PLATFORM, HOSTILE, agent],
+  ],
+  ["update clients set token_endpoint_auth_method = 'workload_jwt' where client_id = $1", [agent]],
   [
     "insert into resources (id, realm_id, resource, name, scopes, clients, enabled, origin) values ($2, $3, $4, $1, $5::jsonb, '{registered}', true, 'operator')",
     [HOSTILE, anId(), DEFAULT_REALM_ID, RESOURCE, JSON.stringify([{ name: HOSTILE, title: {}, detail: {} }])],
@@ -88,6 +99,9 @@ export async function loadHostile(sql: Sql): Promise<readonly string[]> {
     "/connections",
     "/connections/new",
     "/connections/view?name=hostile",
+    "/workloads",
+    `/workloads/view?uri=${encodeURIComponent(SCRIPT)}`,
+    `/clients/${await idOf(agent)}?tab=workloads`,
     "/realms",
     `/realms/${REALM}`,
     "/settings",

@@ -25,6 +25,7 @@ export const SCREENS: readonly Screen[] = [
   { to: "/explain", label: T.rail.explain, icon: "explain", operators },
   { to: "/keys", label: T.rail.keys, icon: "keys", operators, begins: true },
   { to: "/connections", label: T.rail.connections, icon: "connections", operators },
+  { to: "/workloads", label: T.rail.workloads, icon: "workloads", operators },
   { to: "/realms", label: T.rail.realms, icon: "realms", operators },
   { to: "/settings", label: T.rail.settings, icon: "settings", operators },
 ];

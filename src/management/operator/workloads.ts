@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { IDENTITY_SORTS, type StoredIdentity, WORKLOAD_ISSUER_SORTS } from "../../clients/ports.ts";
-import { WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
+import { isOpenIdentity, WORKLOAD_KINDS, type WorkloadIssuer } from "../../clients/workload.ts";
 import { inMilliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { changedTrust, newTrust } from "../client-rules.ts";
@@ -22,7 +22,8 @@ const IdentityFilter = z.strictObject({
 const unknown = () => new Refusal("not_found", "workload_issuer_unknown", { description: "This issuer of workloads is not trusted." });
 
 const issuerView = ({ id: _, ...issuer }: WorkloadIssuer) => recordView(issuer);
-const identityView = (identity: StoredIdentity) => inMilliseconds(identity, "createdAt");
+/** `isOpen`: whether more than one branch or environment of a repository could present it. */
+const identityView = (identity: StoredIdentity) => inMilliseconds({ ...identity, isOpen: isOpenIdentity(identity) }, "createdAt");
 
 /** Platforms whose tokens authenticate clients. @see docs/protocol.md#workloads */
 export const operatorWorkloadIssuersRouter = router({

@@ -20,8 +20,8 @@ describe("the files of the console, as they are committed", () => {
     expect(files.map((name) => name.replace(/-[\w-]{8}\./, "-HASH.")).sort()).toEqual(["index-HASH.css.br", "index-HASH.js.br"]);
   });
 
-  test("have at most 270 kB, as they are sent, with every screen and language", () => {
-    expect(files.reduce((sum, name) => sum + statSync(new URL(name, assets)).size, 0)).toBeLessThanOrEqual(270_000);
+  test("have at most 280 kB, as they are sent, with every screen and language", () => {
+    expect(files.reduce((sum, name) => sum + statSync(new URL(name, assets)).size, 0)).toBeLessThanOrEqual(280_000);
   });
 
   test("have no source maps", () => {

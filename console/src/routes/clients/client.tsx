@@ -14,6 +14,7 @@ import { ClientConsents } from "./consents.tsx";
 import { ClientKeys } from "./keys.tsx";
 import { ClientSettings } from "./settings.tsx";
 import { TryIt } from "./try-it.tsx";
+import { ClientWorkloads } from "./workloads.tsx";
 
 const { clients: texts } = T;
 
@@ -30,6 +31,7 @@ const TAB_NAMES = {
   try: texts.tryIt.tab,
   consents: texts.consents.tab,
   keys: texts.keys.tab,
+  workloads: T.workloads.identities,
   audit: texts.audit.tab,
 } as const;
 
@@ -39,6 +41,7 @@ const tabsFor = ({ client, can }: ClientPart, isOperator: boolean) =>
     "settings",
     ...(client.grantTypes.includes("authorization_code") ? ["try", "consents"] : []),
     ...(can.createApiKeys ? ["keys"] : []),
+    ...(isOperator && client.tokenEndpointAuthMethod === "workload_jwt" ? ["workloads"] : []),
     ...(isOperator ? ["audit"] : []),
   ] as (keyof typeof TAB_NAMES)[];
 
@@ -92,6 +95,11 @@ function ClientTabs({ part, tabs }: { readonly part: ClientPart; readonly tabs: 
       {tabs.includes("keys") && (
         <Tabs.Panel value="keys" pt="md" keepMounted>
           <ClientKeys {...part} />
+        </Tabs.Panel>
+      )}
+      {tabs.includes("workloads") && (
+        <Tabs.Panel value="workloads" pt="md" keepMounted>
+          <ClientWorkloads {...part} />
         </Tabs.Panel>
       )}
       <Tabs.Panel value="audit" pt="md">

@@ -1,4 +1,4 @@
-import { Button, Group, Radio, Stack, Textarea, TextInput } from "@mantine/core";
+import { Button, Group, Radio, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
@@ -25,14 +25,20 @@ interface Draft {
   readonly scopes: string;
   /** Of an agent. */
   readonly mode: AgentMode | null;
+  /** Whether it shows a token of its platform, in place of a secret. */
+  readonly isWorkload: boolean;
 }
 
-function register({ kind, name, redirects, scopes, mode }: Draft, isOperator: boolean) {
+/** Without users at its side, so that its platform can vouch for it. */
+const runsAlone = (kind: Kind): boolean => kind === "service" || kind === "agent";
+
+function register({ kind, name, redirects, scopes, mode, isWorkload }: Draft, isOperator: boolean) {
   const { redirects: hasRedirects, isAgent, ...settings } = SETTINGS[kind];
   const input = { ...settings, name, scopes: listOf(scopes), redirectUris: hasRedirects ? listOf(redirects) : [] };
   if (!isOperator) return api.clients.create.mutate(input as ManagementInputs["clients"]["create"]);
   return api.operator.clients.create.mutate({
     ...input,
+    ...(isWorkload && runsAlone(kind) && { tokenEndpointAuthMethod: "workload_jwt" }),
     ...(isAgent && { isAgent, maxAgentMode: mode }),
   } as ManagementInputs["operator"]["clients"]["create"]);
 }
@@ -42,7 +48,7 @@ export function CreateClient() {
   const { kind: given } = useSearch({ from: "/frame/clients/new" });
   const [draft, setDraft] = useState<Draft>(() => {
     const kind = oneOf(KINDS, given) ?? "web";
-    return { kind, name: "", redirects: "", scopes: scopesFor(kind), mode: "readonly" };
+    return { kind, name: "", redirects: "", scopes: scopesFor(kind), mode: "readonly", isWorkload: false };
   });
   const creation = useMutation({
     mutationFn: () => register(draft, isOperator),
@@ -70,6 +76,14 @@ export function CreateClient() {
         <TextInput label={texts.name} required value={draft.name} onChange={({ currentTarget }) => change({ name: currentTarget.value })} />
         {SETTINGS[draft.kind].redirects && <RedirectUris draft={draft} onChange={(redirects) => change({ redirects })} />}
         {draft.kind === "agent" && <AgentModeSelect value={draft.mode} onChange={(mode) => change({ mode })} />}
+        {isOperator && runsAlone(draft.kind) && (
+          <Switch
+            label={texts.isWorkload}
+            description={texts.isWorkloadDetail}
+            checked={draft.isWorkload}
+            onChange={({ currentTarget }) => change({ isWorkload: currentTarget.checked })}
+          />
+        )}
         <ScopeInput value={draft.scopes} onChange={(scopes) => change({ scopes })} />
         {creation.error && <FailureNote error={creation.error} />}
         <Group>
@@ -114,17 +128,19 @@ interface CreatedClient {
   readonly clientId: string;
   readonly name: string;
   readonly clientSecret?: string;
+  readonly tokenEndpointAuthMethod: string;
 }
 
 /** The only page that shows the secret. */
-function Created({ id, clientId, name, clientSecret }: CreatedClient) {
+function Created({ id, clientId, name, clientSecret, tokenEndpointAuthMethod }: CreatedClient) {
+  const isWorkload = tokenEndpointAuthMethod === "workload_jwt";
   return (
     <Stack maw="40rem">
       <PageHead title={name} back={{ to: "/clients", label: T.clients.title }} />
-      <SecretOnce clientId={clientId} secret={clientSecret} />
+      {isWorkload ? <Text>{texts.workloadNext}</Text> : <SecretOnce clientId={clientId} secret={clientSecret} />}
       <Group>
-        <LinkButton to="/clients/$id" params={{ id }} search={{ tab: "try" }}>
-          {T.clients.tryIt.tab}
+        <LinkButton to="/clients/$id" params={{ id }} search={{ tab: isWorkload ? "workloads" : "try" }}>
+          {isWorkload ? T.workloads.assign : T.clients.tryIt.tab}
         </LinkButton>
         <LinkButton variant="default" to="/clients/$id" params={{ id }}>
           {texts.show}

@@ -91,7 +91,7 @@ const Unknown = ({ requestId }: { readonly requestId: string }) => (
 
 const HEADERS = [{ text: texts.verdict }, { text: texts.rule }, { text: texts.source, low: true }, { text: texts.change, low: true }];
 
-const Rules = ({ rules, clientId }: { readonly rules: readonly Rule[]; readonly clientId: string | undefined }) => (
+export const Rules = ({ rules, clientId }: { readonly rules: readonly Rule[]; readonly clientId: string | undefined }) => (
   <PlainTable caption={texts.rules} headers={HEADERS}>
     {rules.map(({ rule, demand, source, verdict }) => (
       <Table.Tr key={rule} className={`verdict-${verdict}`}>
