@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { decodeJwt } from "jose";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { firstOperatorLink } from "../../src/accounts/registration.ts";
@@ -108,6 +109,26 @@ test("replaces the secret of the client, of which the earlier one is refused fro
   const [clientId, secret] = [(await region("Client ID").innerText()).trim(), (await region("Client secret").innerText()).trim()];
   const ask = (given: string) => server.introspect({ clientId, secret: given, redirectUri: "" }, "no-token");
   expect([(await ask(secret)).status, (await ask(`${secret}x`)).status]).toEqual([200, 401]);
+});
+
+test("creates a service that calls the server, and takes the server from it again", async () => {
+  const resource = `${notes.origin}/mcp`;
+  await page.goto(`${server.url}/console/clients/new?kind=service`);
+  await page.getByLabel("Name").fill("Nightly");
+  await button("Add the scope notes:read").click();
+  await button(`Add the resource ${resource}`).click();
+  await button("Create").click();
+  const [clientId, secret] = [(await region("Client ID").innerText()).trim(), (await region("Client secret").innerText()).trim()];
+  expect(await page.getByRole("link", { name: "Try it" }).count()).toBe(0); // it has no page of its own to return to
+  const headers = { authorization: `Basic ${btoa(`${clientId}:${secret}`)}` };
+  const body = new URLSearchParams({ grant_type: "client_credentials", scope: "notes:read", resource });
+  const ask = () => fetch(`${server.url}/oauth/token`, { method: "POST", headers, body });
+  expect(decodeJwt((await (await ask()).json()).access_token).aud).toBe(resource);
+  await page.getByRole("link", { name: "Open its settings" }).click();
+  await page.getByLabel("Resources", { exact: true }).fill("");
+  await button("Save").click();
+  await page.getByText("Saved. It is in force now.").waitFor();
+  expect(await (await ask()).json()).toMatchObject({ error: "invalid_target" });
 });
 
 test("rotates the signing key: the new one is published, then signs, and the old one is withdrawn", async () => {

@@ -8,39 +8,56 @@ const { create: texts } = T.clients;
 /** Suggestions that are shown at most. */
 const MOST = 12;
 
-interface ScopeInputProps {
+interface WordsInputProps {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly description?: string;
 }
 
-/** Scopes, with those of the resources to choose from. Operators alone may read what resources there are. */
-export function ScopeInput({ value, onChange, description = texts.scopesDetail }: ScopeInputProps) {
+/** The resources that clients can be for. Operators alone may read them. */
+function useResources() {
   const { isOperator } = useViewer();
   const { data } = useQuery({ ...trpc.operator.resources.list.queryOptions({ enabled: true, limit: 200 }), enabled: isOperator });
+  return data?.resources ?? [];
+}
+
+/** Scopes, with those of the resources to choose from. */
+export function ScopeInput({ value, onChange, description = texts.scopesDetail }: WordsInputProps) {
+  const known = useResources().flatMap(({ scopes }) => scopes.map(({ name }) => name));
+  return <WordsInput {...{ value, onChange, description, known }} label={texts.scopes} add={texts.addScope} />;
+}
+
+/** The resources that a client calls in its own name, or speaks for. */
+export function ResourceInput({ value, onChange, description = texts.resourcesDetail }: WordsInputProps) {
+  const known = useResources().map(({ resource }) => resource);
+  return <WordsInput {...{ value, onChange, description, known }} label={texts.resources} add={texts.addResource} />;
+}
+
+interface Suggesting extends WordsInputProps {
+  readonly label: string;
+  readonly known: readonly string[];
+  readonly add: (word: string) => string;
+}
+
+/** Words separated by spaces, with those that are known to choose from. */
+function WordsInput({ value, onChange, description, label, known, add }: Suggesting) {
   const given = value.split(/\s+/);
-  const known = new Set((data?.resources ?? []).flatMap(({ scopes }) => scopes.map(({ name }) => name)));
-  const offered = [...known].filter((scope) => !given.includes(scope)).slice(0, MOST);
+  const offered = [...new Set(known)].filter((word) => !given.includes(word)).slice(0, MOST);
   return (
     <Stack gap={6}>
-      <TextInput
-        label={texts.scopes}
-        description={description}
-        value={value}
-        onChange={({ currentTarget }) => onChange(currentTarget.value)}
-      />
+      <TextInput label={label} description={description} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)} />
       {offered.length > 0 && (
         <Group gap={6}>
-          {offered.map((scope) => (
+          {offered.map((word) => (
             <Button
-              key={scope}
+              key={word}
               size="compact-xs"
               variant="default"
               className="foreign"
-              aria-label={texts.addScope(scope)}
-              onClick={() => onChange(`${value.trim()} ${scope}`.trim())}
+              aria-label={add(word)}
+              onClick={() => onChange(`${value.trim()} ${word}`.trim())}
             >
-              + {scope}
+              + {word}
             </Button>
           ))}
         </Group>

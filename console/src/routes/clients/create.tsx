@@ -10,10 +10,10 @@ import { Form } from "../../components/form.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { PageHead } from "../../components/page-head.tsx";
-import { ScopeInput } from "../../components/scope-input.tsx";
+import { ResourceInput, ScopeInput } from "../../components/scope-input.tsx";
 import { T } from "../../texts/texts.ts";
 import { AgentModeSelect } from "./agent-fields.tsx";
-import { type AgentMode, KINDS, type Kind, listOf, SETTINGS, scopesFor } from "./kinds.ts";
+import { type AgentMode, audienceOf, KINDS, type Kind, listOf, SETTINGS, scopesFor } from "./kinds.ts";
 import { SecretOnce } from "./secret-once.tsx";
 
 const { create: texts } = T.clients;
@@ -23,6 +23,8 @@ interface Draft {
   readonly name: string;
   readonly redirects: string;
   readonly scopes: string;
+  /** Of a service, which an operator names. */
+  readonly resources: string;
   /** Of an agent. */
   readonly mode: AgentMode | null;
   /** Whether it shows a token of its platform, in place of a secret. */
@@ -32,7 +34,7 @@ interface Draft {
 /** Without users at its side, so that its platform can vouch for it. */
 const runsAlone = (kind: Kind): boolean => kind === "service" || kind === "agent";
 
-function register({ kind, name, redirects, scopes, mode, isWorkload }: Draft, isOperator: boolean) {
+function register({ kind, name, redirects, scopes, resources, mode, isWorkload }: Draft, isOperator: boolean) {
   const { redirects: hasRedirects, isAgent, ...settings } = SETTINGS[kind];
   const input = { ...settings, name, scopes: listOf(scopes), redirectUris: hasRedirects ? listOf(redirects) : [] };
   if (!isOperator) return api.clients.create.mutate(input as ManagementInputs["clients"]["create"]);
@@ -40,6 +42,7 @@ function register({ kind, name, redirects, scopes, mode, isWorkload }: Draft, is
     ...input,
     ...(isWorkload && runsAlone(kind) && { tokenEndpointAuthMethod: "workload_jwt" }),
     ...(isAgent && { isAgent, maxAgentMode: mode }),
+    ...(kind === "service" && { audience: audienceOf(resources) }),
   } as ManagementInputs["operator"]["clients"]["create"]);
 }
 
@@ -48,7 +51,7 @@ export function CreateClient() {
   const { kind: given } = useSearch({ from: "/frame/clients/new" });
   const [draft, setDraft] = useState<Draft>(() => {
     const kind = oneOf(KINDS, given) ?? "web";
-    return { kind, name: "", redirects: "", scopes: scopesFor(kind), mode: "readonly", isWorkload: false };
+    return { kind, name: "", redirects: "", scopes: scopesFor(kind), resources: "", mode: "readonly", isWorkload: false };
   });
   const creation = useMutation({
     mutationFn: () => register(draft, isOperator),
@@ -85,6 +88,9 @@ export function CreateClient() {
           />
         )}
         <ScopeInput value={draft.scopes} onChange={(scopes) => change({ scopes })} />
+        {draft.kind === "service" && isOperator && (
+          <ResourceInput value={draft.resources} onChange={(resources) => change({ resources })} />
+        )}
         {creation.error && <FailureNote error={creation.error} />}
         <Group>
           <Button type="submit" loading={creation.isPending}>
@@ -128,20 +134,28 @@ interface CreatedClient {
   readonly clientId: string;
   readonly name: string;
   readonly clientSecret?: string;
+  readonly redirectUris: readonly string[];
   readonly tokenEndpointAuthMethod: string;
 }
 
 /** The only page that shows the secret. */
-function Created({ id, clientId, name, clientSecret, tokenEndpointAuthMethod }: CreatedClient) {
+function Created({ id, clientId, name, clientSecret, redirectUris, tokenEndpointAuthMethod }: CreatedClient) {
   const isWorkload = tokenEndpointAuthMethod === "workload_jwt";
   return (
     <Stack maw="40rem">
       <PageHead title={name} back={{ to: "/clients", label: T.clients.title }} />
       {isWorkload ? <Text>{texts.workloadNext}</Text> : <SecretOnce clientId={clientId} secret={clientSecret} />}
       <Group>
-        <LinkButton to="/clients/$id" params={{ id }} search={{ tab: isWorkload ? "workloads" : "try" }}>
-          {isWorkload ? T.workloads.assign : T.clients.tryIt.tab}
-        </LinkButton>
+        {redirectUris.length > 0 && (
+          <LinkButton to="/clients/$id" params={{ id }} search={{ tab: "try" }}>
+            {T.clients.tryIt.tab}
+          </LinkButton>
+        )}
+        {isWorkload && (
+          <LinkButton to="/clients/$id" params={{ id }} search={{ tab: "workloads" }}>
+            {T.workloads.assign}
+          </LinkButton>
+        )}
         <LinkButton variant="default" to="/clients/$id" params={{ id }}>
           {texts.show}
         </LinkButton>

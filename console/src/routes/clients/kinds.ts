@@ -30,6 +30,9 @@ export const scopesFor = (kind: Kind): string => (SETTINGS[kind].redirects ? "op
 /** Lines or words of a text field. */
 export const listOf = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
 
+/** The resources of a client; without any its tokens are for itself alone. */
+export const audienceOf = (text: string): string[] | null => (listOf(text).length === 0 ? null : listOf(text));
+
 /** What an application reads from its environment. */
 export const dotenv = (issuer: string, clientId: string, secret: string | undefined): string =>
   [`OAUTH_ISSUER=${issuer}`, `OAUTH_CLIENT_ID=${clientId}`, ...(secret === undefined ? [] : [`OAUTH_CLIENT_SECRET=${secret}`])].join("\n");

@@ -9,12 +9,12 @@ import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { useMoveOn } from "../../components/move-on.ts";
-import { ScopeInput } from "../../components/scope-input.tsx";
+import { ResourceInput, ScopeInput } from "../../components/scope-input.tsx";
 import { UserName } from "../../components/user-name.tsx";
 import { shownAgo, shownMoment, T } from "../../texts/texts.ts";
 import { AgentFields, type AgentSettings } from "./agent-fields.tsx";
 import type { ClientPart, ClientRecord } from "./client-part.ts";
-import { listOf } from "./kinds.ts";
+import { audienceOf, listOf } from "./kinds.ts";
 import { SecretOnce } from "./secret-once.tsx";
 
 const { settings: texts, create } = T.clients;
@@ -37,6 +37,7 @@ function Members({ client, can }: ClientPart) {
   const asAgent: AgentSettings = { isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null };
   const { fields, begun, edit, assertUnchanged, settle } = useEdits({
     ...{ name: client.name, redirects: client.redirectUris.join("\n"), scopes: client.scopes.join(" "), enabled: client.enabled },
+    resources: (client.audience ?? []).join(" "),
     ...asAgent,
   });
   const agentOf = ({ isAgent, maxAgentMode }: typeof fields): AgentSettings => ({ isAgent, maxAgentMode });
@@ -56,9 +57,12 @@ function Members({ client, can }: ClientPart) {
         },
       );
       if (!isOperator) return sendChanges(changes, (patch) => api.clients.update.mutate({ id, patch, updatedAt }));
-      return sendChanges({ ...changes, ...changesTo(asAgent, agentOf(sent)) }, (patch) =>
-        api.operator.clients.update.mutate({ id, patch, updatedAt }),
-      );
+      const resources = mergedList(listOf(begun.resources), listOf(sent.resources), now.audience ?? []);
+      const ofOperators = {
+        ...changesTo(asAgent, agentOf(sent)),
+        ...changesTo({ audience: now.audience ?? null }, { audience: audienceOf(resources.join(" ")) }),
+      };
+      return sendChanges({ ...changes, ...ofOperators }, (patch) => api.operator.clients.update.mutate({ id, patch, updatedAt }));
     },
     onSuccess: async (_, sent) => {
       notifications.show({ message: texts.saved });
@@ -85,6 +89,9 @@ function Members({ client, can }: ClientPart) {
             onChange={({ currentTarget }) => edit({ redirects: currentTarget.value })}
           />
           <ScopeInput value={fields.scopes} onChange={(scopes) => edit({ scopes })} />
+          {can.setOperatorAttributes && client.tokenEndpointAuthMethod !== "none" && (
+            <ResourceInput value={fields.resources} onChange={(resources) => edit({ resources })} />
+          )}
           {can.setOperatorAttributes && (
             <AgentFields {...agentOf(fields)} onChange={(settings) => edit(changesTo(agentOf(fields), settings))} />
           )}
