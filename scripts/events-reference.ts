@@ -22,8 +22,9 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "user.registered": "An account was opened: by its user, or as `reason` says, such as `by_operator` or `imported`.",
   "user.invited": "An operator invited a user.",
   "user.verified": "A user confirmed the e-mail address of a new account.",
-  "user.provisioned": "An operator created or changed a user from a file.",
-  "user.changed": "An operator changed a user.",
+  "user.provisioned":
+    "An operator created or changed a user from a file; `resources` has `realm:ID` where the user was moved to another realm.",
+  "user.changed": "An operator changed a user. A move to another realm has the reason `realm`, and `realm:ID` in `resources`.",
   "user.deleted": "An account was deleted.",
   "user.access_removed": "An operator ended all sessions and grants of a user.",
   "address.change_requested": "A user asked for another e-mail address.",
@@ -39,7 +40,8 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "passkey.changed": "A user renamed a passkey.",
   "passkey.removed": "A passkey was removed, by its user or an operator (`by_operator`).",
   "passkey.refused": "A copy of a passkey was used and refused.",
-  "realm.changed": "An operator changed a realm; `resources` has `realm:ID`.",
+  "realm.changed":
+    "An operator changed a realm; `resources` has `realm:ID`. The reason is `created`, `renamed` or `removed`, or what was changed: `required_acr`, `branding`.",
   "scope.changed": "An operator described a scope; `resources` has `realm:ID`.",
   "scope.removed": "An operator removed the description of a scope; `resources` has `realm:ID`.",
   "resource.created": "A record of a resource was created; `resources` has its URI and `realm:ID`, `scope` its scopes.",
