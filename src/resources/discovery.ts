@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import type { GuardedFetch } from "../clients/guarded-fetch.ts";
-import type { Clock } from "../clock.ts";
+import { type Clock, secondsSince } from "../clock.ts";
 import { singleFlight } from "../load-once.ts";
 import { merged } from "../merged.ts";
 import { isLoopbackHost, isWebResource, MAX_RESOURCES } from "../protocol/access.ts";
@@ -38,14 +38,13 @@ const isLocal = (resource: string, issuer: string): boolean => {
  */
 export function resourceDiscovery({ issuer, fetch, resources, clock, log }: DiscoveryPorts) {
   const lookedUp = new LRUCache<string, number>({ max: REMEMBERED });
-  let minute = { until: 0, lookUps: 0 };
+  let minute = { begun: Number.NEGATIVE_INFINITY, lookUps: 0 };
 
   const mayLookUp = (key: string): boolean => {
-    const now = clock();
-    if (now < (lookedUp.get(key) ?? 0) + PAUSE) return false;
-    if (now >= minute.until) minute = { until: now + 60, lookUps: 0 };
+    if (secondsSince(clock, lookedUp.get(key) ?? Number.NEGATIVE_INFINITY) < PAUSE) return false;
+    if (secondsSince(clock, minute.begun) >= 60) minute = { begun: clock(), lookUps: 0 };
     minute.lookUps += 1;
-    lookedUp.set(key, now);
+    lookedUp.set(key, clock());
     return minute.lookUps <= PER_MINUTE;
   };
 

@@ -565,6 +565,7 @@ export const de: Texts = {
       addResource: (resource) => `Ressource ${resource} hinzufügen`,
       act: "Anlegen",
       show: "Einstellungen öffnen",
+      serviceOfDeveloper: "Seine Tokens gelten nur für ihn selbst, bis ein Operator angibt, für welche Ressourcen sie sind.",
       isWorkload: "Ohne Geheimnis: Seine Plattform bürgt für ihn",
       isWorkloadDetail:
         "Er läuft auf Kubernetes, in einem Workflow von GitHub Actions oder mit einer SPIFFE-ID und zeigt ein Token dieser Plattform.",

@@ -546,6 +546,7 @@ export const en = {
       addResource: (resource: string) => `Add the resource ${resource}`,
       act: "Create",
       show: "Open its settings",
+      serviceOfDeveloper: "Its tokens are for itself alone until an operator says for which resources they are.",
       isWorkload: "Without a secret: its platform vouches for it",
       isWorkloadDetail: "It runs on Kubernetes, in a workflow of GitHub Actions or with a SPIFFE ID, and shows a token of that platform.",
       workloadNext: "This client has no secret. Say next which workload it is.",

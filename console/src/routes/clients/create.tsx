@@ -91,6 +91,7 @@ export function CreateClient() {
         {draft.kind === "service" && isOperator && (
           <ResourceInput value={draft.resources} onChange={(resources) => change({ resources })} />
         )}
+        {draft.kind === "service" && isKnown && !isOperator && <Text size="sm">{texts.serviceOfDeveloper}</Text>}
         {creation.error && <FailureNote error={creation.error} />}
         <Group>
           <Button type="submit" loading={creation.isPending}>
