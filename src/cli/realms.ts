@@ -29,10 +29,10 @@ export async function realmNames({ operator }: AdminClient): Promise<ReadonlyMap
   return new Map(realms.map(({ id, name }) => [id, name]));
 }
 
-/** The column of what is in a realm: its name. */
-export async function realmColumn(admin: AdminClient): Promise<(item: { readonly realmId: string }) => string | undefined> {
-  const names = await realmNames(admin);
-  return ({ realmId: id }) => names.get(id);
+/** The column of what is in a realm: its name. Where names cannot be read its id: what the command has done is to be shown. */
+export async function realmColumn(admin: AdminClient): Promise<(item: { readonly realmId: string }) => string> {
+  const names = await realmNames(admin).catch(() => new Map<string, string>());
+  return ({ realmId: id }) => names.get(id) ?? id;
 }
 
 /** A realm that is named by id or name. @throws {CommandFailure} for an unknown realm */
@@ -85,9 +85,11 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
   command("rename <realm>", "rename a realm, which is named by id or name; a provisioning file has to name it so too", rename).argument(
     "<name>",
   );
-  command("remove <realm>", "remove an empty realm, with its descriptions of scopes and records of resources", remove).addOption(
-    new Yes("Its descriptions of scopes and records of resources go with it."),
-  );
+  command(
+    "remove <realm>",
+    "remove an empty realm, with its descriptions of scopes and records of resources; a provisioning file that names it makes it again",
+    remove,
+  ).addOption(new Yes("Its descriptions of scopes and records of resources go with it."));
   command(
     "update <realm>",
     "set the scopes that open registration may grant in a realm, named by id or name; clients register in the default realm alone",

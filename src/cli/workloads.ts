@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
-import { WORKLOAD_KINDS } from "../clients/workload.ts";
+import { isOpenIdentity, WORKLOAD_KINDS } from "../clients/workload.ts";
 import { ruleColumns } from "./explain.ts";
 import { textIn } from "./failure.ts";
 import {
@@ -129,7 +129,9 @@ async function assign(admin: AdminClient, clientId: string, { issuer, subject, c
     claims: claimsText(added.claims),
   });
   const warning = () =>
-    added.isOpen ? "Any branch or pull request of this repository could present it: pin an environment or a ref." : undefined;
+    (added.isOpen ?? isOpenIdentity(added))
+      ? "Any branch or pull request of this repository could present it: pin an environment or a ref."
+      : undefined;
   return { value: added, text, warning };
 }
 

@@ -152,7 +152,7 @@ async function applyFile(prepared: Prepared, actor: AuditActor, { issuer, box }:
   await tx.query(SQL.lock, []);
   await tx.query(SQL.lockUsers, [file.users.map(({ email }) => emailKey(email))]);
   await tx.query(SQL.lockClients, [clientIds]);
-  await tx.query(SQL.lockRealms, [file.realms.map(({ name }) => name)]);
+  await tx.query(SQL.lockRealms, [[...file.realms.map(({ name }) => name), ...file.users.flatMap(({ realm = [] }) => realm)]]);
   const event: Event = { outcome: "success", actor };
   const realms = await Array.fromAsync(file.realms, (realm, index) => atEntry(`realms.${index}`, applyRealm(realm, event, tx)));
   const accounts = await Array.fromAsync(users, async (prepared, index) => {

@@ -1,6 +1,6 @@
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
-import { openScreen, startConsole, startPage } from "../support/console.ts";
+import { openScreen, refusing, startConsole, startPage } from "../support/console.ts";
 import { startUpstream } from "../support/upstream.ts";
 
 // Identity providers in the console: one is added, tested by the server, changed, and signed in by.
@@ -105,4 +105,16 @@ test("a provider that cannot be stored is refused at its field, and what was typ
   await page.getByRole("alert").getByText("give the id of one directory").waitFor();
   expect(await page.getByLabel("Client secret").inputValue()).toBe("a-secret");
   expect(await field("Name").inputValue()).toBe("microsoft");
+});
+
+test("no provider is added while it is not known in which realm", async () => {
+  await operator.realms.create.mutate({ name: "guests" });
+  await page.route("**/trpc/*realms.list*", refusing("operator.realms.list"));
+  await page.goto(`${server.url}/console/connections/new`);
+  await page.getByRole("alert").getByText("Not now.").waitFor();
+  expect(await button("Add an identity provider").isDisabled()).toBe(true);
+  await page.unrouteAll();
+  await button("Try again").click();
+  await page.getByLabel("Realm").selectOption("guests");
+  expect(await button("Add an identity provider").isDisabled()).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import { operatorAt } from "../support/admin.ts";
 import { ASSERTION_TYPE } from "../support/assertions.ts";
-import { openScreen, startConsole } from "../support/console.ts";
+import { openScreen, refusing, startConsole } from "../support/console.ts";
 import { gitHub, kubernetes, REPOSITORY, SERVICE_ACCOUNT } from "../support/workloads.ts";
 
 // Agents without a secret in the console: a platform is trusted, a workload on it becomes a client, and gets a token.
@@ -88,6 +88,10 @@ test("claims and settings are saved, and what another operator has set is shown 
   expect(await warning.count()).toBe(0);
   expect(identities).toMatchObject([{ issuer, subject: "job:7", claims: { branch: "main", project: "a=b" } }]);
 
+  await page.getByLabel("Claims that its token must have").fill("branch=main\nbranch=next");
+  await page.getByText("A claim stands here twice.").waitFor();
+  expect(await button("Add a workload").isDisabled()).toBe(true);
+  await page.getByLabel("Claims that its token must have").fill("");
   await field("Subject").fill("repo:acme/desk:pull_request");
   await button("Add a workload").click();
   await warning.waitFor();
@@ -107,6 +111,18 @@ test("claims and settings are saved, and what another operator has set is shown 
   await dialog.getByRole("button", { name: "Trust it no longer" }).click();
   await page.getByRole("heading", { level: 1, name: "Workload platforms" }).waitFor();
   expect((await operator.workloadIdentities.list.query({ clientId })).identities).toEqual([]);
+});
+
+test("a client's form for workloads says why platforms cannot be read, and not that there are none", async () => {
+  const client = { name: "Unread", grantTypes: ["client_credentials" as const], tokenEndpointAuthMethod: "workload_jwt" as const };
+  const { id } = await operator.clients.create.mutate(client);
+  await page.route("**/trpc/*workloadIssuers.list*", refusing("operator.workloadIssuers.list"));
+  await page.goto(`${server.url}/console/clients/${id}?tab=workloads`);
+  await page.getByRole("alert").getByText("Not now.").waitFor();
+  expect(await page.getByText("No platform is trusted yet").count()).toBe(0);
+  await page.unrouteAll();
+  await button("Try again").click();
+  await page.getByLabel("Platform").waitFor();
 });
 
 test("a platform that is no issuer is refused, and its dialog stays", async () => {

@@ -821,7 +821,7 @@ export const de: Texts = {
     publicKey: "Öffentlicher Schlüssel, der beim Anbieter zu registrieren ist (JWK)",
     clientId: "Client-ID",
     clientIdDetail: "Unter der der Anbieter diesen Server kennt.",
-    authMethod: "Authentisierung beim Anbieter",
+    authMethod: "Authentifizierung beim Anbieter",
     authMethods: {
       client_secret: "Client-Geheimnis",
       private_key_jwt: "Schlüsselpaar, hier erzeugt (private_key_jwt)",
@@ -911,6 +911,7 @@ export const de: Texts = {
     subject: "Subject",
     subjectDetail: "Wie die Plattform ihn nennt, etwa system:serviceaccount:agents:desk oder repo:acme/desk:environment:production",
     claims: "Claims, die sein Token haben muss",
+    claimTwice: "Ein Claim steht hier zweimal.",
     claimsDetail: "Ein name=wert je Zeile. Sie können fehlen.",
     platform: "Plattform",
     noPlatform: "Noch keiner Plattform wird vertraut: Fügen Sie zuerst eine unter „Workload-Plattformen“ hinzu.",
@@ -946,8 +947,9 @@ export const de: Texts = {
     rename: "Umbenennen",
     remove: "Realm entfernen",
     removeMeans: [
-      "Seine Worte für Scopes und Ressourcen werden mit entfernt.",
+      "Seine Beschreibungen von Scopes und Einträge zu Ressourcen werden mit entfernt.",
       "Ein Realm mit Benutzern, Identitätsanbietern oder offenen Einladungen bleibt: Verschieben oder entfernen Sie diese zuerst.",
+      "Eine Provisionierungsdatei, die ihn nennt, legt ihn beim nächsten Start wieder an.",
       "Das lässt sich nicht rückgängig machen.",
     ],
     signIn: "Anmeldung",

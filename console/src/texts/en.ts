@@ -847,6 +847,7 @@ export const en = {
     subject: "Subject",
     subjectDetail: "What the platform calls it, such as system:serviceaccount:agents:desk or repo:acme/desk:environment:production",
     claims: "Claims that its token must have",
+    claimTwice: "A claim stands here twice.",
     claimsDetail: "One name=value on each line. They may be left out.",
     platform: "Platform",
     noPlatform: "No platform is trusted yet: add one under “Workload platforms” first.",
@@ -882,8 +883,9 @@ export const en = {
     rename: "Rename",
     remove: "Remove the realm",
     removeMeans: [
-      "Its words for scopes and resources go with it.",
+      "Its descriptions of scopes and records of resources go with it.",
       "A realm with users, identity providers or open invitations stays: move or remove them first.",
+      "A provisioning file that names it makes it again at the next start.",
       "This cannot be undone.",
     ],
     signIn: "Sign-in",

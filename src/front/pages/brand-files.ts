@@ -39,9 +39,10 @@ const logoOf = (base64: string): Content => {
   return { body: bytes, type, ending };
 };
 
-/** The first letter of a name in a square of its colour, for a name without a logo. */
-const initialOf = (name: string, colour: string): Content => {
-  const letter = /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "";
+const letterOf = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "";
+
+/** A letter in a square of its colour. */
+const initialOf = (letter: string, colour: string): Content => {
   const text = `<text x="16" y="22" font-family="system-ui,sans-serif" font-size="18" font-weight="600" text-anchor="middle" fill="#fff">${letter}</text>`;
   const square = `<rect width="32" height="32" rx="9" fill="${colour}"/>`;
   const body = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${square}${text}</svg>`;
@@ -61,7 +62,10 @@ export function brandFiles({ logo, name, accent }: Branding): {
   const colour = accent ?? ACCENT;
   const style = accent === undefined ? undefined : fileOf(accent, styleOf);
   if (logo !== undefined) return { logo: fileOf(logo, logoOf), style };
-  return { logo: name === undefined ? undefined : fileOf(`${colour} ${name}`, () => initialOf(name, colour)), style };
+  if (name === undefined) return { style };
+  // Not of the name: whether a path is answered would say who else has a branding here.
+  const letter = letterOf(name);
+  return { logo: fileOf(`${colour} ${letter}`, () => initialOf(letter, colour)), style };
 }
 
 /** A logo does nothing but draw, also when it is opened by itself. */

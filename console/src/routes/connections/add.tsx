@@ -9,7 +9,7 @@ import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
-import { RealmSelect } from "../../components/realm-select.tsx";
+import { RealmSelect, useRealms } from "../../components/realm-select.tsx";
 import { ISSUER } from "../../environment.ts";
 import { T } from "../../texts/texts.ts";
 import { listOf } from "../clients/kinds.ts";
@@ -54,8 +54,10 @@ const create = (draft: Draft) =>
 export function AddConnection() {
   const [draft, setDraft] = useState(EMPTY);
   const moveOn = useMoveOn();
+  const { byDefault } = useRealms();
   const creation = useMutation({
     mutationFn: create,
+    gcTime: 0, // its variables hold a secret
     onMutate: moveOn,
     onSuccess: ({ name }, _sent, move) => move({ to: "/connections/view", search: { name } }).then(() => queryClient.invalidateQueries()),
   });
@@ -81,7 +83,7 @@ export function AddConnection() {
         />
         {creation.error && <FailureNote error={creation.error} />}
         <Group>
-          <Button type="submit" loading={creation.isPending}>
+          <Button type="submit" disabled={byDefault === undefined} loading={creation.isPending}>
             {texts.add}
           </Button>
           <LinkButton variant="subtle" to="/connections">
@@ -160,7 +162,7 @@ const Credentials = ({ draft, change }: PartProps) => (
       <PasswordInput
         label={texts.clientSecret}
         required
-        autoComplete="off"
+        autoComplete="new-password" // browsers ignore "off" here, and fill in the user's own password
         value={draft.clientSecret}
         onChange={({ currentTarget }) => change({ clientSecret: currentTarget.value })}
       />

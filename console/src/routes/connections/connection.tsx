@@ -160,6 +160,7 @@ function Secret({ connection: { name } }: PartProps) {
   const [clientSecret, setSecret] = useState("");
   const saving = useMutation({
     mutationFn: (sent: string) => api.operator.connections.update.mutate({ name, clientSecret: sent }),
+    gcTime: 0, // its variables are the secret
     onSuccess: (_, sent) => {
       notifications.show({ message: texts.secretReplaced });
       setSecret((typed) => (typed === sent ? "" : typed));
@@ -173,7 +174,7 @@ function Secret({ connection: { name } }: PartProps) {
           label={texts.newSecret}
           description={texts.newSecretDetail}
           required
-          autoComplete="off"
+          autoComplete="new-password"
           value={clientSecret}
           onChange={({ currentTarget }) => setSecret(currentTarget.value)}
         />

@@ -5,7 +5,7 @@ import { api, type ManagementOutputs, refresh, trpc } from "../../api/client.ts"
 import { usePages } from "../../api/pages.ts";
 import { ActButton, act } from "../../components/act.tsx";
 import { ClientLink } from "../../components/client-link.tsx";
-import { FailureNote } from "../../components/failure.tsx";
+import { FailureNote, Pending } from "../../components/failure.tsx";
 import { Form } from "../../components/form.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
 import { T } from "../../texts/texts.ts";
@@ -66,7 +66,7 @@ const Row = ({
         variant="default"
         question={{ title: texts.removeIdentity, of: subject, consequences: [texts.identityEnds], act: texts.removeAct }}
         run={() => act(api.operator.workloadIdentities.remove.mutate({ id }), texts.identityRemoved)}
-        aria-label={texts.removeOf(subject)}
+        aria-label={texts.removeOf([subject, ...Object.values(claims)].join(" "))}
       >
         {texts.removeAct}
       </ActButton>
@@ -75,14 +75,12 @@ const Row = ({
 );
 
 /** Lines of `name=value`. A line without a sign is a name with an empty value, which the server refuses. */
-const claimsOf = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    text
-      .split("\n")
-      .map((line) => line.trim())
-      .filter((line) => line !== "")
-      .map((line) => [line.replace(/=.*/s, "").trim(), line.includes("=") ? line.replace(/^[^=]*=/, "").trim() : ""]),
-  );
+const claimsOf = (text: string): readonly (readonly [name: string, value: string])[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+    .map((line) => [line.replace(/=.*/, "").trim(), line.includes("=") ? line.replace(/^[^=]*=/, "").trim() : ""]);
 
 const EMPTY = { subject: "", claims: "" };
 
@@ -90,16 +88,25 @@ const EMPTY = { subject: "", claims: "" };
 export function AddIdentity({ clientId }: { readonly clientId: string }) {
   const [chosen, setIssuer] = useState<string>();
   const [draft, setDraft] = useState(EMPTY);
-  const issuers = useQuery(trpc.operator.workloadIssuers.list.queryOptions({ limit: 200 })).data?.issuers ?? [];
+  const found = useQuery(trpc.operator.workloadIssuers.list.queryOptions({ limit: 200 }));
+  const issuers = found.data?.issuers ?? [];
   const issuer = chosen ?? issuers[0]?.issuer ?? "";
   const adding = useMutation({
     mutationFn: ({ subject, claims }: typeof draft) =>
-      api.operator.workloadIdentities.add.mutate({ clientId, issuer, subject: subject.trim(), claims: claimsOf(claims) }),
+      api.operator.workloadIdentities.add.mutate({
+        clientId,
+        issuer,
+        subject: subject.trim(),
+        claims: Object.fromEntries(claimsOf(claims)),
+      }),
     onSuccess: (_, sent) => {
       setDraft((typed) => (typed === sent ? EMPTY : typed));
       return refresh({ queryKey: trpc.operator.workloadIdentities.pathKey() });
     },
   });
+  const names = claimsOf(draft.claims).map(([name]) => name);
+  const isTwice = new Set(names).size < names.length;
+  if (found.data === undefined) return <Pending of={[found]} height={48} />;
   if (issuers.length === 0) return <Text>{texts.noPlatform}</Text>;
   return (
     <Form onSubmit={() => adding.mutate(draft)}>
@@ -121,12 +128,13 @@ export function AddIdentity({ clientId }: { readonly clientId: string }) {
           label={texts.claims}
           description={texts.claimsDetail}
           autosize
+          error={isTwice && texts.claimTwice}
           value={draft.claims}
           onChange={({ currentTarget }) => setDraft({ ...draft, claims: currentTarget.value })}
         />
         {adding.error && <FailureNote error={adding.error} />}
         <div>
-          <Button type="submit" loading={adding.isPending}>
+          <Button type="submit" disabled={isTwice} loading={adding.isPending}>
             {texts.assign}
           </Button>
         </div>

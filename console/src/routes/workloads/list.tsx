@@ -87,7 +87,10 @@ function AddPlatform({ opened, onClose }: { readonly opened: boolean; readonly o
   const add = async (): Promise<boolean> => {
     const platform = { issuer: issuer.trim(), kind, allowPrivate };
     const isAdded = await act(api.operator.workloadIssuers.create.mutate(platform), texts.added(platform.issuer));
-    if (isAdded) setIssuer((typed) => (typed === issuer ? "" : typed));
+    if (isAdded) {
+      setIssuer((typed) => (typed === issuer ? "" : typed));
+      setPrivate(false);
+    }
     return isAdded;
   };
   return (
@@ -120,7 +123,10 @@ function AddPlatform({ opened, onClose }: { readonly opened: boolean; readonly o
 /** Which client a token stands for, or the rule that refuses it. */
 function TestToken() {
   const [token, setToken] = useState("");
-  const test = useMutation({ mutationFn: (sent: string) => api.operator.workloadIssuers.test.mutate({ token: sent, signature: true }) });
+  const test = useMutation({
+    mutationFn: (sent: string) => api.operator.workloadIssuers.test.mutate({ token: sent, signature: true }),
+    gcTime: 0, // its variables are the token
+  });
   const { data } = test;
   return (
     <Form onSubmit={() => test.mutate(token.trim())}>
@@ -141,18 +147,14 @@ function TestToken() {
           {texts.testAct}
         </Button>
         {test.error && <FailureNote error={test.error} />}
-        {data !== undefined && (
-          <>
-            <Alert
-              color={data.clientId === null ? "red" : "teal"}
-              role="status"
-              title={data.clientId === null ? texts.refused : texts.accepted}
-            >
+        <div role="status">
+          {data !== undefined && (
+            <Alert color={data.clientId === null ? "red" : "teal"} title={data.clientId === null ? texts.refused : texts.accepted}>
               <Text className="foreign">{data.clientId === null ? texts.refusedDetail : texts.isClient(data.clientId)}</Text>
             </Alert>
-            <Rules rules={data.rules} clientId={data.clientId ?? undefined} />
-          </>
-        )}
+          )}
+        </div>
+        {data !== undefined && <Rules rules={data.rules} clientId={data.clientId ?? undefined} />}
       </Stack>
     </Form>
   );

@@ -51,8 +51,8 @@ function Settings({ platform }: PartProps) {
   const saving = useMutation({
     mutationFn: async (sent: typeof fields) => {
       const now = await api.operator.workloadIssuers.get.query({ issuer }); // others may have changed it since the screen was read
-      const { singleUse: _, allowPrivate: __, ...texts } = fieldsOf(now);
-      assertUnchanged(sent, texts);
+      const { singleUse: _, allowPrivate: __, ...typed } = fieldsOf(now);
+      assertUnchanged(sent, typed);
       const { jwksUri, bundleEndpoint, maxLifetime, ...switches } = sent;
       const changes = changesTo(platform, {
         ...switches,
