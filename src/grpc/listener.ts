@@ -7,7 +7,6 @@ import type { RevocationEvents } from "../core/revocation.ts";
 import { IntrospectionService } from "../gen/countersign/introspection/v1/introspection_pb.ts";
 import { TokenCoreService } from "../gen/countersign/token/v1/token_pb.ts";
 import { BACKLOG, closeUnused, MAX_CONNECTIONS, openSockets } from "../open-sockets.ts";
-import { limitKey } from "../protocol/limit-key.ts";
 import type { FrontAccess } from "./caller-auth.ts";
 import { isLoopback } from "./core-channel.ts";
 import { serveTokenCore } from "./core-stream-server.ts";
@@ -33,7 +32,7 @@ export interface GrpcListenerOptions {
   readonly fronts?: Omit<FrontAccess, "mutualTls"> | undefined;
   /** Calls in flight; further ones are refused at once. */
   readonly maxInFlight?: number;
-  /** Connections, as many as over HTTP by default. */
+  /** Connections, as many as over HTTP by default; further ones are closed at once. */
   readonly maxConnections?: number;
   readonly onFault: OnFault;
   /** By default the address of the connection. */
@@ -117,9 +116,9 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${authority}:${port}`, serverCredentials(tls), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
   });
-  const listening = listeningServers(server);
+  const listening = listeningServers(server, maxConnections);
   // grpc-js knows its sessions alone, and a connection has none before its TLS handshake.
-  const sockets = openSockets(listening, maxConnections, limitKey);
+  const sockets = openSockets(listening);
   return {
     port: bound,
     /** Sets the state that health checking reports; false at first and while draining. */
@@ -147,10 +146,11 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
 }
 
 /** Sets what the library has no options for. @returns the servers that listen */
-function listeningServers(server: Server): readonly Http2Server[] {
+function listeningServers(server: Server, maxConnections: number): readonly Http2Server[] {
   const listening = [...(Reflect.get(server, "http2Servers") as ReadonlyMap<Http2Server, unknown>).keys()];
   for (const one of listening) {
     limitHeaders(one);
+    one.maxConnections = maxConnections;
     // 511 connections would wait at most. A socket that listens already only gets the longer queue (listen(2)).
     (Reflect.get(one, "_handle") as { listen(backlog: number): number }).listen(BACKLOG);
   }

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { setTimeout as pause, setImmediate } from "node:timers/promises";
 import { BACKLOG, closeUnused, MAX_CONNECTIONS, openSockets } from "../../open-sockets.ts";
-import { limitKey } from "../../protocol/limit-key.ts";
 import type { Lifecycle } from "./steps.ts";
 
 /** Milliseconds. Several of these cannot be changed once a server exists. */
@@ -123,8 +122,9 @@ function open({ handler, times }: ListenOptions, host: string, port: number): Pr
   const limits = { connectionsCheckingInterval: checking, headersTimeout: headers, requestTimeout: request, keepAliveTimeout: keepAlive };
   const server = Object.assign(createServer({ ...limits, maxHeaderSize: 16 * 1024 }, oneByOne(handler)), ANSWERS_HALF_CLOSED);
   server.maxHeadersCount = 100;
+  server.maxConnections = MAX_CONNECTIONS;
   server.timeout = idle;
-  const sockets = openSockets([server], MAX_CONNECTIONS, limitKey);
+  const sockets = openSockets([server]);
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port, backlog: BACKLOG }, () => {
