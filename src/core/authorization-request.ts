@@ -7,9 +7,17 @@ import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parsedSpelling } from "../
 import { knownAcrValues } from "../protocol/authentication-context.ts";
 import { isCodeChallenge, tooLong } from "../protocol/authorization-request.ts";
 import { detailsRefused } from "../protocol/grants.ts";
-import { demandOf } from "../resources/resource.ts";
+import { demandOf, termsOf } from "../resources/resource.ts";
 import { GRANT_HELD } from "./grants/grant.ts";
-import { droppedScopes, requestableResources, requestableScopes, SCOPE_ALLOWED, serviceReach, type Target } from "./policy/access.ts";
+import {
+  distinctResources,
+  droppedScopes,
+  requestableResources,
+  requestableScopes,
+  SCOPE_ALLOWED,
+  serviceReach,
+  type Target,
+} from "./policy/access.ts";
 import type { Rule } from "./policy/rule.ts";
 import type { Core } from "./ports.ts";
 import { readIdTokenHint } from "./tokens/id-token.ts";
@@ -146,7 +154,7 @@ type AccessParameters = Pick<AuthorizationRequest, "scope" | "resource">;
 
 /** The requested resources with the terms of their records, and of those that parsers would find under another spelling. */
 export async function requestedTarget({ resource }: Pick<AccessParameters, "resource">, client: Client, core: Core): Promise<Target> {
-  const named = resource.slice(0, MAX_RESOURCES);
+  const named = distinctResources(resource, core.issuer).slice(0, MAX_RESOURCES);
   const uris = [...new Set(named.filter(isAbsoluteUri).flatMap((uri) => [uri, parsedSpelling(uri)]))];
   return { resources: named, terms: uris.length === 0 ? [] : await core.resources.of(client.realmId, uris) };
 }
@@ -156,8 +164,9 @@ export async function requestableAccess({ scope, resource }: AccessParameters, c
   const { granted: scopes, dropped: droppedScopes } = requestableScopes(scope, client, target);
   const { terms } = target;
   const requireKnown = core.requireKnownResources;
-  const perhapsClients = target.resources.filter((each) => requireKnown || !isResourceUri(each));
-  const known = { terms, clients: await clientsAmong(perhapsClients, core.clients), requireKnown };
+  const isPerhapsClient = (each: string) =>
+    !isResourceUri(each) || (requireKnown && each !== core.issuer && termsOf(each, terms) === undefined);
+  const known = { terms, clients: await clientsAmong(target.resources.filter(isPerhapsClient), core.clients), requireKnown };
   const resources = requestableResources(resource, core.issuer, serviceReach(client.clientId, scopes), known);
   return { scopes, droppedScopes, resources, terms };
 }

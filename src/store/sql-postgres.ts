@@ -153,16 +153,17 @@ export const poolSql = (pool: { connect(): Promise<pg.PoolClient> }, full: Fulln
   },
   transaction: (work) =>
     repeatedOnce(async () => {
-      const client = await translated(() => pool.connect());
+      let client: pg.PoolClient | undefined;
       let keep = true;
       try {
+        client = await translated(() => pool.connect());
         return await inTransaction(client, isNamed, work);
       } catch (error) {
         full.since ||= isOutOfRoom(error);
         keep = leavesConnection(error);
         throw error;
       } finally {
-        client.release(!keep);
+        client?.release(!keep);
       }
     }),
 });

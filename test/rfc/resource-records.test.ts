@@ -75,6 +75,18 @@ describe("docs/protocol.md#resource-records", () => {
     expect((await server.token(client, given)).body.scope).toBe("crm:read crm:write");
   });
 
+  test("a resource that is named ten times hides none that is named after it", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const often = Array.from({ length: 10 }, () => NOTES);
+    const code = await server.code(client, browser, { resource: [...often, "web"], scope: "openid crm:read" });
+    expect(claimsOf((await server.token(client, code)).body.access_token).aud).toEqual([NOTES, "web"]);
+    await operator.resources.update.mutate({ resource: NOTES, enabled: false });
+    const others = often.map(() => MAIL);
+    const refused = await server.authorize(client, browser, { resource: [...others, NOTES], scope: "openid" });
+    expect(refused.get("error")).toBe("invalid_target");
+    await operator.resources.update.mutate({ resource: NOTES, enabled: true });
+  });
+
   test("a disabled resource returns invalid_target at authorization and at refresh", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const issued = await server.tokens(client, browser, { resource: NOTES, scope: "crm:read offline_access openid" });

@@ -185,6 +185,11 @@ interface KnownTargets {
   readonly requireKnown: boolean;
 }
 
+/** Each of the requested resources once, and this server in one spelling. Pure. */
+export const distinctResources = (resources: readonly string[], issuer: string): readonly string[] => [
+  ...new Set(resources.map((resource) => (sameResource(resource, issuer) ? issuer : resource))),
+];
+
 /**
  * The resources of an authorization request: absolute URIs, or client_ids of existing clients, to which a token can be delegated. This
  * service is named by its issuer, however the request spells it. Pure.
@@ -200,7 +205,7 @@ export function requestableResources(
   service: ServiceReach,
   { terms, clients, requireKnown }: KnownTargets,
 ): readonly string[] {
-  const requested = [...new Set(resources.map((resource) => (sameResource(resource, issuer) ? issuer : resource)))];
+  const requested = distinctResources(resources, issuer);
   if (requested.length > MAX_RESOURCES) refuse("too_many_resources");
   if (disabledAmong(requested, terms).length > 0) refuse("resource_disabled");
   for (const resource of requested) {
