@@ -129,9 +129,7 @@ async function assign(admin: AdminClient, clientId: string, { issuer, subject, c
     claims: claimsText(added.claims),
   });
   const warning = () =>
-    (added.isOpen ?? isOpenIdentity(added))
-      ? "Any branch or pull request of this repository could present it: pin an environment or a ref."
-      : undefined;
+    isOpenIdentity(added) ? "Any branch or pull request of this repository could present it: pin an environment or a ref." : undefined;
   return { value: added, text, warning };
 }
 

@@ -10,7 +10,7 @@ import { users } from "../../src/store/users.ts";
 import type { Connection } from "../../src/upstream/connection.ts";
 import type { UpstreamIdentity } from "../../src/upstream/ports.ts";
 import { arrive, type UpstreamPorts } from "../../src/upstream/sign-in.ts";
-import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID, OPEN_SIGN_UP } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, connectProvider, DEFAULT_REALM_ID, OPEN_SIGN_UP } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 
 const ISSUER = "https://login.acme.test";
@@ -21,12 +21,7 @@ describe.for(databaseKinds)("linked identities on $name", ({ fresh }) => {
   let database: Database;
   beforeAll(async () => {
     database = await fresh();
-    await runText(
-      database.sql,
-      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
-       values ($1::uuid, 'acme', 'Acme', 'oidc', $2, 'us', 'none', '{openid}')`,
-      [DEFAULT_REALM_ID, ISSUER],
-    );
+    await connectProvider(database.sql, ISSUER);
   });
   afterAll(() => database.close());
 

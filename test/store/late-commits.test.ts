@@ -18,7 +18,7 @@ import type { Sql } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
 import { linkedWallets, walletLinks } from "../../src/store/wallet-links.ts";
-import { aHash, anAudit, anId, aSessionOf, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aSessionOf, aUser, connectProvider, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
 import { delegating } from "../support/delegation-rows.ts";
@@ -34,12 +34,7 @@ describe.each(databaseKinds)("commits that come late on $name", ({ fresh }) => {
   let sql: Sql;
   beforeAll(async () => {
     ({ sql } = database());
-    await runText(
-      sql,
-      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
-       values ($1::uuid, 'acme', 'Acme', 'oidc', 'https://idp.example.test', 'us', 'none', '{openid}')`,
-      [DEFAULT_REALM_ID],
-    );
+    await connectProvider(sql, "https://idp.example.test");
   });
 
   /** What a provider with a connection says of a user. */

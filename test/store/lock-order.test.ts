@@ -20,7 +20,7 @@ import { secondFactors } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { managedUsers, users } from "../../src/store/users.ts";
-import { aHash, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { aHash, anAudit, anId, aUser, connectProvider, DEFAULT_REALM_ID } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing, roundsOn, shuffled } from "../support/deadlocks.ts";
 import { aBinding, aClient, aCode, aFamily, aGrant, anOpenFamily, aScene, RESOURCE, type Scene } from "../support/grants.ts";
@@ -185,12 +185,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const { id: userId, email } = await aUser(sql, { emailVerified: taking !== "gets its first reset" });
     const [own, issuer, subject] = [{ id: anId(), userId, hash: aHash(), ttl: 3_600 }, `https://${anId()}.example.test`, anId()];
     await sessions(sql).start(own, anAudit("session.started"));
-    await runText(
-      sql,
-      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
-       values ($1::uuid, $2, 'Acme', 'oidc', $3, 'us', 'none', '{openid}')`,
-      [DEFAULT_REALM_ID, `acme-${anId()}`, issuer],
-    );
+    await connectProvider(sql, issuer, `acme-${anId()}`);
     const links = identityLinks(sql);
     const link = () => ({ tokenHash: aHash(), ttl: 600, mail: MESSAGE });
     const [proof, stop, tokenHash] = [link(), link(), aHash()];
@@ -279,12 +274,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     ];
     const names = { email: undefined, emailVerified: false, firstName: undefined, lastName: undefined };
     const identity = { issuer: "https://idp.example.test", subject: anId(), ...names, acr: undefined, amr: [], sid: undefined };
-    await runText(
-      sql,
-      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
-       values ($1::uuid, 'idp', 'IdP', 'oidc', $2, 'c', 'none', '{openid}') on conflict do nothing`,
-      [DEFAULT_REALM_ID, identity.issuer],
-    );
+    await connectProvider(sql, identity.issuer, "idp");
     for (const session of [own, setUp]) await sessions(sql).start(session, anAudit("session.started"));
     const [apps, codes] = [secondFactors(sql), Array.from({ length: 4 }, aHash)];
     await apps.begin(setUp, "sealed");

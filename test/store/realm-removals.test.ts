@@ -10,7 +10,7 @@ import { managedResources } from "../../src/store/resources.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { importedUsers, managedUsers, users } from "../../src/store/users.ts";
 import { newConnection } from "../../src/upstream/connection.ts";
-import { aHash, aNewUser, anAudit, anId, aUser, DEFAULT_REALM_ID } from "../support/accounts.ts";
+import { aHash, aNewUser, anAudit, anId, aUser, connectProvider } from "../support/accounts.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { racing } from "../support/deadlocks.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
@@ -33,12 +33,7 @@ describe.for(databaseKinds)("the removal of a realm on $name", ({ name, fresh })
   let sql: Sql;
   beforeAll(async () => {
     ({ sql } = database());
-    await runText(
-      sql,
-      `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
-       values ($1::uuid, 'acme', 'Acme', 'oidc', '${ISSUER}', 'us', 'none', '{openid}')`,
-      [DEFAULT_REALM_ID],
-    );
+    await connectProvider(sql, ISSUER);
   });
 
   let realmId: string;

@@ -65,3 +65,13 @@ export const auditOf = (
   sql.query(statement("test_audit_of", "select user_id, client_id, reason, grant_id from audit_records where event = $1 order by id"), [
     event,
   ]);
+
+const CONNECT = statement(
+  "test_connect",
+  `insert into connections (realm_id, name, title, protocol, issuer, client_id, auth_method, scopes)
+   values ($1::uuid, $2, 'Acme', 'oidc', $3, 'us', 'none', '{openid}') on conflict (name) do nothing`,
+);
+
+/** Lets users sign in by a provider, in the default realm. */
+export const connectProvider = (sql: Sql, issuer: string, name = "acme"): Promise<unknown> =>
+  sql.query(CONNECT, [DEFAULT_REALM_ID, name, issuer]);

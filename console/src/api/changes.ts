@@ -55,6 +55,9 @@ const afterSaving = (edits: Edits, sent: object): Edits =>
     }),
   );
 
+/** The names of the members that are texts. */
+type TextsOf<Fields> = { [Name in keyof Fields]: Fields[Name] extends string ? Name : never }[keyof Fields];
+
 /**
  * The fields of a form over a record. Those that the user has not changed follow the record when it is read again; the others keep what was
  * typed.
@@ -72,20 +75,28 @@ export function useEdits<Fields extends object>(record: Fields) {
     ),
   });
   const begun = withEdits("from");
+  const fields = withEdits("to");
+  const edit = (some: Partial<Fields>): void =>
+    setEdits((before) => {
+      const fromOf = (name: string): unknown => {
+        const earlier = before[name];
+        return earlier === undefined || earlier.isSaved || isFollowing(earlier, nowOf(name)) ? begun[name as keyof Fields] : earlier.from;
+      };
+      return { ...before, ...Object.fromEntries(Object.entries(some).map(([name, to]) => [name, { from: fromOf(name), to }])) };
+    });
   const isOver = ([name, edit]: [string, Edit]): boolean => isFollowing(edit, nowOf(name)) && edit.from !== nowOf(name);
   if (Object.entries(edits).some(isOver)) setEdits((before) => Object.fromEntries(Object.entries(before).filter((each) => !isOver(each))));
   return {
-    fields: withEdits("to"),
+    fields,
     /** What each field had when the user began to change it. */
     begun,
-    edit: (some: Partial<Fields>): void =>
-      setEdits((before) => {
-        const fromOf = (name: string): unknown => {
-          const earlier = before[name];
-          return earlier === undefined || earlier.isSaved || isFollowing(earlier, nowOf(name)) ? begun[name as keyof Fields] : earlier.from;
-        };
-        return { ...before, ...Object.fromEntries(Object.entries(some).map(([name, to]) => [name, { from: fromOf(name), to }])) };
-      }),
+    edit,
+    /** The value of a text field, and what changes it. */
+    text: (name: TextsOf<Fields>) => ({
+      value: fields[name] as string,
+      onChange: ({ currentTarget: { value } }: { readonly currentTarget: { readonly value: string } }): void =>
+        edit({ [name]: value } as Partial<Fields>), // a name of Fields, for which there is a text
+    }),
     /**
      * Before fields are sent: what others have made of the same ones is shown first, and may be replaced then.
      * @param now fields as the record has them  @throws {ChangedSince}

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack } from "@mantine/core";
 import { type ReactNode, useRef, useState } from "react";
 import { T } from "../texts/texts.ts";
+import { FailureNote } from "./failure.tsx";
 
 /** A form that the browser does not send. */
 export const Form = ({ onSubmit, children }: { readonly onSubmit: () => unknown; readonly children: ReactNode }) => (
@@ -12,6 +13,30 @@ export const Form = ({ onSubmit, children }: { readonly onSubmit: () => unknown;
   >
     {children}
   </form>
+);
+
+interface FormEndProps {
+  /** How its last sending goes, or went. */
+  readonly of: { readonly error: unknown; readonly isPending: boolean };
+  /** The button that sends it. */
+  readonly act: string;
+  readonly variant?: "default";
+  readonly disabled?: boolean;
+  /** Beside the button. */
+  readonly children?: ReactNode;
+}
+
+/** The end of a form: why it could not be sent, and the button that sends it. */
+export const FormEnd = ({ of: { error, isPending }, act, children, ...button }: FormEndProps) => (
+  <>
+    {error !== null && <FailureNote error={error} />}
+    <Group>
+      <Button type="submit" loading={isPending} {...button}>
+        {act}
+      </Button>
+      {children}
+    </Group>
+  </>
 );
 
 interface DialogFormProps {

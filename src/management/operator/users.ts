@@ -105,10 +105,12 @@ export const operatorUsersRouter = router({
       taken.filter(({ isReserved }) => isReserved),
       "belongs to a client, or to a user who was deleted within the last day",
     );
-    const description = NOTHING;
     // Not a conflict: `--skip-existing` would leave these users out.
-    if (reserved.length > 0) throw new Refusal("invalid_request", "id_reserved", { description, issues: reserved });
-    throw new Refusal("conflict", "email_taken", { description, issues: issuesOf(taken, "has an account already, or is named twice") });
+    if (reserved.length > 0) throw new Refusal("invalid_request", "id_reserved", { description: NOTHING, issues: reserved });
+    throw new Refusal("conflict", "email_taken", {
+      description: NOTHING,
+      issues: issuesOf(taken, "has an account already, or is named twice"),
+    });
   }),
 
   /** Deletes an account with everything that belongs to it, and notifies its user. */

@@ -1,12 +1,11 @@
-import { Button, Group, Radio, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
+import { Group, Radio, Stack, Switch, Text, Textarea, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, type ManagementInputs, refresh, trpc } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
-import { FailureNote } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { PageHead } from "../../components/page-head.tsx";
@@ -92,15 +91,11 @@ export function CreateClient() {
           <ResourceInput value={draft.resources} onChange={(resources) => change({ resources })} />
         )}
         {draft.kind === "service" && isKnown && !isOperator && <Text size="sm">{texts.serviceOfDeveloper}</Text>}
-        {creation.error && <FailureNote error={creation.error} />}
-        <Group>
-          <Button type="submit" loading={creation.isPending}>
-            {texts.act}
-          </Button>
+        <FormEnd of={creation} act={texts.act}>
           <LinkButton variant="subtle" to="/clients">
             {T.common.cancel}
           </LinkButton>
-        </Group>
+        </FormEnd>
       </Stack>
     </Form>
   );

@@ -3,12 +3,12 @@ import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, queryClient, refresh } from "../../api/client.ts";
+import { api, refresh } from "../../api/client.ts";
 import { useViewer } from "../../api/viewer.ts";
 import { useConfirm } from "../../components/confirm.tsx";
 import { FailureNote } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
-import { useMoveOn } from "../../components/move-on.ts";
+import { Form, FormEnd } from "../../components/form.tsx";
+import { Removal } from "../../components/removal.tsx";
 import { ResourceInput, ScopeInput } from "../../components/scope-input.tsx";
 import { UserName } from "../../components/user-name.tsx";
 import { shownAgo, shownMoment, T } from "../../texts/texts.ts";
@@ -35,7 +35,7 @@ export function ClientSettings(part: ClientPart) {
 function Members({ client, can }: ClientPart) {
   const { isOperator } = useViewer();
   const asAgent: AgentSettings = { isAgent: client.isAgent ?? false, maxAgentMode: client.maxAgentMode ?? null };
-  const { fields, begun, edit, assertUnchanged, settle } = useEdits({
+  const { fields, begun, edit, text, assertUnchanged, settle } = useEdits({
     ...{ name: client.name, redirects: client.redirectUris.join("\n"), scopes: client.scopes.join(" "), enabled: client.enabled },
     resources: (client.audience ?? []).join(" "),
     ...asAgent,
@@ -75,19 +75,8 @@ function Members({ client, can }: ClientPart) {
       <fieldset className="plain" disabled={!can.update}>
         <Stack>
           {!can.update && <Text>{texts.builtIn}</Text>}
-          <TextInput
-            label={create.name}
-            required
-            value={fields.name}
-            onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
-          />
-          <Textarea
-            label={create.redirects}
-            description={create.redirectsDetail}
-            autosize
-            value={fields.redirects}
-            onChange={({ currentTarget }) => edit({ redirects: currentTarget.value })}
-          />
+          <TextInput label={create.name} required {...text("name")} />
+          <Textarea label={create.redirects} description={create.redirectsDetail} autosize {...text("redirects")} />
           <ScopeInput value={fields.scopes} onChange={(scopes) => edit({ scopes })} />
           {can.setOperatorAttributes && client.tokenEndpointAuthMethod !== "none" && (
             <ResourceInput value={fields.resources} onChange={(resources) => edit({ resources })} />
@@ -101,14 +90,7 @@ function Members({ client, can }: ClientPart) {
             checked={fields.enabled}
             onChange={({ currentTarget }) => edit({ enabled: currentTarget.checked })}
           />
-          {saving.error && <FailureNote error={saving.error} />}
-          {can.update && (
-            <Group>
-              <Button type="submit" loading={saving.isPending}>
-                {texts.save}
-              </Button>
-            </Group>
-          )}
+          {can.update && <FormEnd of={saving} act={texts.save} />}
         </Stack>
       </fieldset>
     </Form>
@@ -157,7 +139,6 @@ const Facts = ({ client }: ClientPart) => (
 function Dangers({ client, can }: ClientPart) {
   const { isOperator } = useViewer();
   const confirm = useConfirm();
-  const moveOn = useMoveOn();
   const procedures = proceduresFor(isOperator);
   const rotation = useMutation({
     mutationFn: () => procedures.regenerateSecret.mutate({ id: client.id }),
@@ -165,27 +146,16 @@ function Dangers({ client, can }: ClientPart) {
       secretOf: (answer: { readonly clientSecret: string }) => ({ label: `${create.secret}: ${client.name}`, text: answer.clientSecret }),
     },
   });
-  const removal = useMutation({
-    mutationFn: () => procedures.delete.mutate({ id: client.id }),
-    onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/clients" }).then(() => queryClient.invalidateQueries()),
-  });
   const rotate = async () => {
     if (await confirm({ title: texts.rotate, of: client.name, consequences: texts.rotateConsequences, act: texts.rotate }))
       rotation.mutate();
   };
-  const remove = async () => {
-    const typed = { label: texts.typeName(client.name), text: client.name };
-    if (await confirm({ title: texts.remove, of: client.name, consequences: texts.removeConsequences, act: texts.remove, typed }))
-      removal.mutate();
-  };
   if (!can.regenerateSecret && !can.delete) return null;
-  const error = rotation.error ?? removal.error;
   return (
     <Stack>
       <Title order={2}>{texts.dangers}</Title>
       {rotation.data !== undefined && <SecretOnce clientId={client.clientId} secret={rotation.data.clientSecret} />}
-      {error && <FailureNote error={error} />}
+      {rotation.error && <FailureNote error={rotation.error} />}
       <Group>
         {can.regenerateSecret && (
           <Button variant="default" loading={rotation.isPending} onClick={() => void rotate()}>
@@ -193,9 +163,14 @@ function Dangers({ client, can }: ClientPart) {
           </Button>
         )}
         {can.delete && (
-          <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
-            {texts.remove}
-          </Button>
+          <Removal
+            question={{
+              ...{ title: texts.remove, of: client.name, consequences: texts.removeConsequences, act: texts.remove },
+              typed: { label: texts.typeName(client.name), text: client.name },
+            }}
+            run={() => procedures.delete.mutate({ id: client.id })}
+            to="/clients"
+          />
         )}
       </Group>
     </Stack>

@@ -1,10 +1,9 @@
-import { Button, Group, NativeSelect, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { NativeSelect, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, queryClient } from "../../api/client.ts";
 import { CopyBlock } from "../../components/copy.tsx";
-import { FailureNote } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { useMoveOn } from "../../components/move-on.ts";
@@ -81,15 +80,11 @@ export function AddConnection() {
           value={draft.realmId}
           onChange={(realmId) => change({ realmId })}
         />
-        {creation.error && <FailureNote error={creation.error} />}
-        <Group>
-          <Button type="submit" disabled={byDefault === undefined} loading={creation.isPending}>
-            {texts.add}
-          </Button>
+        <FormEnd of={creation} act={texts.add} disabled={byDefault === undefined}>
           <LinkButton variant="subtle" to="/connections">
             {T.common.cancel}
           </LinkButton>
-        </Group>
+        </FormEnd>
       </Stack>
     </Form>
   );

@@ -1,16 +1,15 @@
-import { Alert, Button, Group, PasswordInput, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Alert, Button, PasswordInput, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, type ManagementOutputs, queryClient, refresh, trpc } from "../../api/client.ts";
-import { useConfirm } from "../../components/confirm.tsx";
+import { api, type ManagementOutputs, refresh, trpc } from "../../api/client.ts";
 import { CopyBlock } from "../../components/copy.tsx";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
-import { useMoveOn } from "../../components/move-on.ts";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { Removal } from "../../components/removal.tsx";
 import { Section } from "../../components/section.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { ISSUER } from "../../environment.ts";
@@ -46,7 +45,7 @@ export function ConnectionPage() {
           <Secret connection={connection} />
         </Section>
       )}
-      <Removal connection={connection} />
+      <Remove connection={connection} />
     </Stack>
   );
 }
@@ -100,7 +99,7 @@ const fieldsOf = ({ title, clientId, scopes, domains, trustsAcr, enabled }: Conn
 });
 
 function Settings({ connection }: PartProps) {
-  const { fields, begun, edit, assertUnchanged, settle } = useEdits(fieldsOf(connection));
+  const { fields, begun, edit, text, assertUnchanged, settle } = useEdits(fieldsOf(connection));
   const saving = useMutation({
     mutationFn: async (sent: typeof fields) => {
       const now = await api.operator.connections.get.query({ name: connection.name }); // others may have changed it since the screen was read
@@ -121,10 +120,6 @@ function Settings({ connection }: PartProps) {
       await refresh();
     },
   });
-  const text = (member: "title" | "clientId" | "domains" | "scopes") => ({
-    value: fields[member],
-    onChange: ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) => edit({ [member]: currentTarget.value }),
-  });
   return (
     <Form onSubmit={() => saving.mutate(fields)}>
       <Stack>
@@ -144,12 +139,7 @@ function Settings({ connection }: PartProps) {
           checked={fields.enabled}
           onChange={({ currentTarget }) => edit({ enabled: currentTarget.checked })}
         />
-        {saving.error && <FailureNote error={saving.error} />}
-        <Group>
-          <Button type="submit" loading={saving.isPending}>
-            {texts.save}
-          </Button>
-        </Group>
+        <FormEnd of={saving} act={texts.save} />
       </Stack>
     </Form>
   );
@@ -178,36 +168,19 @@ function Secret({ connection: { name } }: PartProps) {
           value={clientSecret}
           onChange={({ currentTarget }) => setSecret(currentTarget.value)}
         />
-        {saving.error && <FailureNote error={saving.error} />}
-        <Group>
-          <Button type="submit" variant="default" loading={saving.isPending}>
-            {texts.replaceSecret}
-          </Button>
-        </Group>
+        <FormEnd of={saving} act={texts.replaceSecret} variant="default" />
       </Stack>
     </Form>
   );
 }
 
-function Removal({ connection: { name, title } }: PartProps) {
-  const confirm = useConfirm();
-  const moveOn = useMoveOn();
-  const removal = useMutation({
-    mutationFn: () => api.operator.connections.remove.mutate({ name }),
-    onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/connections" }).then(() => queryClient.invalidateQueries()),
-  });
-  const remove = async () => {
-    const typed = { label: texts.typeName(name), text: name };
-    if (await confirm({ title: texts.remove, of: title, consequences: texts.removeConsequences, act: texts.remove, typed }))
-      removal.mutate();
-  };
-  return (
-    <Stack align="flex-start">
-      {removal.error && <FailureNote error={removal.error} />}
-      <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
-        {texts.remove}
-      </Button>
-    </Stack>
-  );
-}
+const Remove = ({ connection: { name, title } }: PartProps) => (
+  <Removal
+    question={{
+      ...{ title: texts.remove, of: title, consequences: texts.removeConsequences, act: texts.remove },
+      typed: { label: texts.typeName(name), text: name },
+    }}
+    run={() => api.operator.connections.remove.mutate({ name })}
+    to="/connections"
+  />
+);

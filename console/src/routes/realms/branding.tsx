@@ -5,7 +5,7 @@ import { useRef, useState } from "react";
 import { ChangedSince, changesTo, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, type ManagementInputs } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { LANGUAGE, STYLE_NONCE } from "../../environment.ts";
 import { T } from "../../texts/texts.ts";
 import { type RealmRecord, refreshRealms } from "./record.ts";
@@ -46,7 +46,7 @@ const base64Of = (file: File): Promise<string> =>
 
 /** What a realm shows its users, beside the pages that it makes. */
 export function BrandingForm({ realm: { id, branding, inherited } }: { readonly realm: RealmRecord }) {
-  const { fields, edit, assertUnchanged, settle: settleFields } = useEdits(fieldsOf(branding));
+  const { fields, text, assertUnchanged, settle: settleFields } = useEdits(fieldsOf(branding));
   const [logo, setLogo] = useState<Logo>();
   const [isUnreadable, setUnreadable] = useState(false);
   const [file, setFile] = useState<File | null>(null);
@@ -94,13 +94,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
       <Form onSubmit={() => saving.mutate({ fields, logo })}>
         <Stack w="20rem" maw="100%">
           {MEMBERS.map((member) => (
-            <TextInput
-              key={member}
-              label={texts.members[member]}
-              placeholder={inherited[member] ?? ""}
-              value={fields[member]}
-              onChange={({ currentTarget: { value } }) => edit({ [member]: value })}
-            />
+            <TextInput key={member} label={texts.members[member]} placeholder={inherited[member] ?? ""} {...text(member)} />
           ))}
           <FileInput
             label={texts.logo}
@@ -119,12 +113,7 @@ export function BrandingForm({ realm: { id, branding, inherited } }: { readonly 
           <Text size="sm" c="dimmed">
             {texts.brandingDetail}
           </Text>
-          {saving.error && <FailureNote error={saving.error} />}
-          <Group>
-            <Button type="submit" loading={saving.isPending || isReading}>
-              {texts.saveBranding}
-            </Button>
-          </Group>
+          <FormEnd of={{ error: saving.error, isPending: saving.isPending || isReading }} act={texts.saveBranding} />
         </Stack>
       </Form>
       <Preview id={id} change={changeOf(fields, logo?.to)} />

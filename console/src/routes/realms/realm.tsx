@@ -2,12 +2,11 @@ import { Button, Group, NativeSelect, Stack, Switch, Text, TextInput } from "@ma
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, queryClient, trpc } from "../../api/client.ts";
-import { useConfirm } from "../../components/confirm.tsx";
+import { api, trpc } from "../../api/client.ts";
 import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
-import { useMoveOn } from "../../components/move-on.ts";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { Removal } from "../../components/removal.tsx";
 import { Section } from "../../components/section.tsx";
 import { T } from "../../texts/texts.ts";
 import { listOf } from "../clients/kinds.ts";
@@ -41,13 +40,13 @@ export function RealmPage() {
       <Section title={texts.branding}>
         <BrandingForm key={data.id} realm={data} />
       </Section>
-      {data.name !== DEFAULT && <Removal realm={data} />}
+      {data.name !== DEFAULT && <Remove realm={data} />}
     </Stack>
   );
 }
 
 function Name({ realm: { id, name: current } }: { readonly realm: RealmRecord }) {
-  const { fields, edit, assertUnchanged, settle } = useEdits({ name: current });
+  const { fields, text, assertUnchanged, settle } = useEdits({ name: current });
   const saving = useMutation({
     mutationFn: async (sent: typeof fields) => {
       const { name } = await api.operator.realms.get.query({ id }); // others may have changed it since
@@ -64,13 +63,7 @@ function Name({ realm: { id, name: current } }: { readonly realm: RealmRecord })
       <Stack maw="30rem">
         <Text>{texts.nameMeans}</Text>
         <Group align="end">
-          <TextInput
-            label={texts.newNameOf}
-            required
-            flex={1}
-            value={fields.name}
-            onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
-          />
+          <TextInput label={texts.newNameOf} required flex={1} {...text("name")} />
           <Button type="submit" variant="default" loading={saving.isPending}>
             {texts.rename}
           </Button>
@@ -81,26 +74,13 @@ function Name({ realm: { id, name: current } }: { readonly realm: RealmRecord })
   );
 }
 
-function Removal({ realm: { id, name } }: { readonly realm: RealmRecord }) {
-  const confirm = useConfirm();
-  const moveOn = useMoveOn();
-  const removal = useMutation({
-    mutationFn: () => api.operator.realms.remove.mutate({ id }),
-    onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/realms" }).then(() => queryClient.invalidateQueries()),
-  });
-  const remove = async () => {
-    if (await confirm({ title: texts.remove, of: name, consequences: texts.removeMeans, act: texts.remove })) removal.mutate();
-  };
-  return (
-    <Stack align="flex-start">
-      {removal.error && <FailureNote error={removal.error} />}
-      <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
-        {texts.remove}
-      </Button>
-    </Stack>
-  );
-}
+const Remove = ({ realm: { id, name } }: { readonly realm: RealmRecord }) => (
+  <Removal
+    question={{ title: texts.remove, of: name, consequences: texts.removeMeans, act: texts.remove }}
+    run={() => api.operator.realms.remove.mutate({ id })}
+    to="/realms"
+  />
+);
 
 const CLASSES = ["", "urn:countersign:mfa", "phr"] as const;
 
@@ -125,7 +105,7 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
 }
 
 function Registration({ realm: { id, name, dynamicRegistrationScopes: current } }: { readonly realm: RealmRecord }) {
-  const { fields, begun, edit, settle } = useEdits({ isOwn: current !== null, scopes: (current ?? []).join(" ") });
+  const { fields, begun, edit, text, settle } = useEdits({ isOwn: current !== null, scopes: (current ?? []).join(" ") });
   const saving = useMutation({
     mutationFn: async ({ isOwn, scopes }: typeof fields) => {
       const { dynamicRegistrationScopes: now } = await api.operator.realms.get.query({ id }); // others may have changed them since
@@ -144,20 +124,8 @@ function Registration({ realm: { id, name, dynamicRegistrationScopes: current } 
       <Stack maw="30rem">
         {name !== DEFAULT && <Text>{texts.ofDefault}</Text>}
         <Switch label={texts.ownScopes} checked={fields.isOwn} onChange={({ currentTarget }) => edit({ isOwn: currentTarget.checked })} />
-        {fields.isOwn && (
-          <TextInput
-            label={texts.scopes}
-            description={texts.scopesDetail}
-            value={fields.scopes}
-            onChange={({ currentTarget }) => edit({ scopes: currentTarget.value })}
-          />
-        )}
-        {saving.error && <FailureNote error={saving.error} />}
-        <Group>
-          <Button type="submit" loading={saving.isPending}>
-            {texts.saveRegistration}
-          </Button>
-        </Group>
+        {fields.isOwn && <TextInput label={texts.scopes} description={texts.scopesDetail} {...text("scopes")} />}
+        <FormEnd of={saving} act={texts.saveRegistration} />
       </Stack>
     </Form>
   );

@@ -5,7 +5,7 @@ import { useEffect, useState } from "react";
 import { useEdits } from "../../api/changes.ts";
 import { api, type ManagementOutputs, queryClient, trpc } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { T } from "../../texts/texts.ts";
@@ -50,7 +50,7 @@ export function AddResource() {
 
 function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
   const moveOn = useMoveOn();
-  const { fields, edit } = useEdits({
+  const { fields, text } = useEdits({
     name: metadata?.name ?? URL.parse(resource)?.host ?? resource,
     scopes: metadata?.scopes.join(" ") ?? "",
   });
@@ -74,24 +74,9 @@ function Found({ resource, metadata, fault, metadataUrl }: Inspection) {
           scopes={metadata?.scopes ?? []}
           hint={fault === null ? undefined : texts.fillIn}
         />
-        <TextInput
-          label={T.clients.name}
-          required
-          value={fields.name}
-          onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
-        />
-        <TextInput
-          label={T.clients.create.scopes}
-          description={texts.scopesDetail}
-          value={fields.scopes}
-          onChange={({ currentTarget }) => edit({ scopes: currentTarget.value })}
-        />
-        {creation.error && <FailureNote error={creation.error} />}
-        <Group>
-          <Button type="submit" loading={creation.isPending}>
-            {texts.add}
-          </Button>
-        </Group>
+        <TextInput label={T.clients.name} required {...text("name")} />
+        <TextInput label={T.clients.create.scopes} description={texts.scopesDetail} {...text("scopes")} />
+        <FormEnd of={creation} act={texts.add} />
       </Stack>
     </Form>
   );

@@ -1,16 +1,15 @@
-import { Badge, Button, Checkbox, Group, Stack, Tabs, Text, TextInput } from "@mantine/core";
+import { Badge, Checkbox, Group, Stack, Tabs, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, queryClient, refresh, trpc } from "../../api/client.ts";
+import { api, refresh, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
-import { useConfirm } from "../../components/confirm.tsx";
-import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
+import { isThere, PendingScreen } from "../../components/failure.tsx";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { oneOf } from "../../components/list-search.ts";
-import { useMoveOn } from "../../components/move-on.ts";
 import { PageHead } from "../../components/page-head.tsx";
+import { Removal } from "../../components/removal.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { shownNumber, T } from "../../texts/texts.ts";
 import { RecordTable } from "../audit/records.tsx";
@@ -80,9 +79,7 @@ const KINDS = ["registered", "document", "named"] as const;
 
 /** Its name, which kinds of clients may ask for its scopes, and how long its tokens last. */
 function Settings({ resource }: { readonly resource: Resource }) {
-  const confirm = useConfirm();
-  const moveOn = useMoveOn();
-  const { fields, begun, edit, assertUnchanged, settle } = useEdits<Fields>({
+  const { fields, begun, edit, text, assertUnchanged, settle } = useEdits<Fields>({
     ...{ name: resource.name, kinds: resource.clients, enabled: resource.enabled },
     lifetime: String(resource.accessTokenLifetime ?? ""),
   });
@@ -108,28 +105,10 @@ function Settings({ resource }: { readonly resource: Resource }) {
       await refresh();
     },
   });
-  const removal = useMutation({
-    mutationFn: () => api.operator.resources.remove.mutate(named),
-    onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/resources" }).then(() => queryClient.invalidateQueries()),
-  });
-  const remove = async () => {
-    if (await confirm({ title: texts.remove, of: resource.resource, consequences: texts.removeConsequences, act: texts.remove }))
-      removal.mutate();
-  };
-  const error = saving.error ?? removal.error;
   return (
     <Form onSubmit={() => saving.mutate(fields)}>
       <Stack align="flex-start">
-        <TextInput
-          label={T.clients.name}
-          description={texts.nameDetail}
-          required
-          w="100%"
-          maw="30rem"
-          value={fields.name}
-          onChange={({ currentTarget }) => edit({ name: currentTarget.value })}
-        />
+        <TextInput label={T.clients.name} description={texts.nameDetail} required w="100%" maw="30rem" {...text("name")} />
         <Checkbox.Group label={texts.kindsQuestion} value={[...fields.kinds]} onChange={(kinds) => edit({ kinds })}>
           <Stack mt="xs" gap="xs">
             {KINDS.map((kind) => (
@@ -150,18 +129,15 @@ function Settings({ resource }: { readonly resource: Resource }) {
           pattern="[0-9]*"
           w="100%"
           maw="30rem"
-          value={fields.lifetime}
-          onChange={({ currentTarget }) => edit({ lifetime: currentTarget.value })}
+          {...text("lifetime")}
         />
-        {error && <FailureNote error={error} />}
-        <Group>
-          <Button type="submit" loading={saving.isPending}>
-            {T.clients.settings.save}
-          </Button>
-          <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
-            {texts.remove}
-          </Button>
-        </Group>
+        <FormEnd of={saving} act={T.clients.settings.save}>
+          <Removal
+            question={{ title: texts.remove, of: resource.resource, consequences: texts.removeConsequences, act: texts.remove }}
+            run={() => api.operator.resources.remove.mutate(named)}
+            to="/resources"
+          />
+        </FormEnd>
       </Stack>
     </Form>
   );

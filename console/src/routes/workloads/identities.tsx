@@ -6,7 +6,7 @@ import { usePages } from "../../api/pages.ts";
 import { ActButton, act } from "../../components/act.tsx";
 import { ClientLink } from "../../components/client-link.tsx";
 import { FailureNote, Pending } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { PlainTable } from "../../components/plain-table.tsx";
 import { T } from "../../texts/texts.ts";
 
@@ -132,12 +132,7 @@ export function AddIdentity({ clientId }: { readonly clientId: string }) {
           value={draft.claims}
           onChange={({ currentTarget }) => setDraft({ ...draft, claims: currentTarget.value })}
         />
-        {adding.error && <FailureNote error={adding.error} />}
-        <div>
-          <Button type="submit" disabled={isTwice} loading={adding.isPending}>
-            {texts.assign}
-          </Button>
-        </div>
+        <FormEnd of={adding} act={texts.assign} disabled={isTwice} />
       </Stack>
     </Form>
   );

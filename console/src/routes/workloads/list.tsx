@@ -29,13 +29,17 @@ const COLUMNS: readonly Column<Row>[] = [
     id: "issuer",
     header: texts.issuer,
     sortable: true,
-    cell: ({ issuer }) => (
-      <Link to="/workloads/view" search={{ uri: issuer }} className="row-link foreign">
-        {issuer}
-      </Link>
+    cell: ({ issuer, kind }) => (
+      <>
+        <Link to="/workloads/view" search={{ uri: issuer }} className="row-link foreign">
+          {issuer}
+        </Link>
+        <Text size="xs" c="dimmed">
+          {texts.kinds[kind]}
+        </Text>
+      </>
     ),
   },
-  { id: "kind", header: texts.kind, tight: true, cell: ({ kind }) => texts.kinds[kind] },
   { id: "singleUse", header: texts.singleUse, low: true, cell: ({ singleUse }) => (singleUse ? T.common.yes : T.common.no) },
 ];
 

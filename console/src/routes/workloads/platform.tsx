@@ -1,14 +1,13 @@
-import { Button, Group, Stack, Switch, Text, TextInput } from "@mantine/core";
+import { Stack, Switch, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import { changesTo, sendChanges, useEdits } from "../../api/changes.ts";
-import { api, type ManagementOutputs, queryClient, refresh, trpc } from "../../api/client.ts";
-import { useConfirm } from "../../components/confirm.tsx";
-import { FailureNote, isThere, PendingScreen } from "../../components/failure.tsx";
-import { Form } from "../../components/form.tsx";
-import { useMoveOn } from "../../components/move-on.ts";
+import { api, type ManagementOutputs, refresh, trpc } from "../../api/client.ts";
+import { isThere, PendingScreen } from "../../components/failure.tsx";
+import { Form, FormEnd } from "../../components/form.tsx";
 import { PageHead } from "../../components/page-head.tsx";
+import { Removal } from "../../components/removal.tsx";
 import { Section } from "../../components/section.tsx";
 import { T } from "../../texts/texts.ts";
 import { Identities } from "./identities.tsx";
@@ -35,7 +34,7 @@ export function PlatformPage() {
       <Section title={texts.settings}>
         <Settings platform={platform} />
       </Section>
-      <Removal platform={platform} />
+      <Remove platform={platform} />
     </Stack>
   );
 }
@@ -47,7 +46,7 @@ const fieldsOf = ({ jwksUri, bundleEndpoint, maxLifetime, singleUse, allowPrivat
 
 function Settings({ platform }: PartProps) {
   const { issuer } = platform;
-  const { fields, edit, assertUnchanged, settle } = useEdits(fieldsOf(platform));
+  const { fields, edit, text, assertUnchanged, settle } = useEdits(fieldsOf(platform));
   const saving = useMutation({
     mutationFn: async (sent: typeof fields) => {
       const now = await api.operator.workloadIssuers.get.query({ issuer }); // others may have changed it since the screen was read
@@ -67,10 +66,6 @@ function Settings({ platform }: PartProps) {
       settle(sent);
       await refresh();
     },
-  });
-  const text = (member: "jwksUri" | "bundleEndpoint" | "maxLifetime") => ({
-    value: fields[member],
-    onChange: ({ currentTarget }: { readonly currentTarget: { readonly value: string } }) => edit({ [member]: currentTarget.value }),
   });
   return (
     <Form onSubmit={() => saving.mutate(fields)}>
@@ -92,34 +87,16 @@ function Settings({ platform }: PartProps) {
           checked={fields.allowPrivate}
           onChange={({ currentTarget }) => edit({ allowPrivate: currentTarget.checked })}
         />
-        {saving.error && <FailureNote error={saving.error} />}
-        <Group>
-          <Button type="submit" loading={saving.isPending}>
-            {texts.save}
-          </Button>
-        </Group>
+        <FormEnd of={saving} act={texts.save} />
       </Stack>
     </Form>
   );
 }
 
-function Removal({ platform: { issuer } }: PartProps) {
-  const confirm = useConfirm();
-  const moveOn = useMoveOn();
-  const removal = useMutation({
-    mutationFn: () => api.operator.workloadIssuers.remove.mutate({ issuer }),
-    onMutate: moveOn,
-    onSuccess: (_, _sent, move) => move({ to: "/workloads" }).then(() => queryClient.invalidateQueries()),
-  });
-  const remove = async () => {
-    if (await confirm({ title: texts.remove, of: issuer, consequences: texts.removeConsequences, act: texts.remove })) removal.mutate();
-  };
-  return (
-    <Stack align="flex-start">
-      {removal.error && <FailureNote error={removal.error} />}
-      <Button color="red" variant="outline" loading={removal.isPending} onClick={() => void remove()}>
-        {texts.remove}
-      </Button>
-    </Stack>
-  );
-}
+const Remove = ({ platform: { issuer } }: PartProps) => (
+  <Removal
+    question={{ title: texts.remove, of: issuer, consequences: texts.removeConsequences, act: texts.remove }}
+    run={() => api.operator.workloadIssuers.remove.mutate({ issuer })}
+    to="/workloads"
+  />
+);
