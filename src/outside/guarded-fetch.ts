@@ -1,6 +1,5 @@
 import { lookup, Resolver } from "node:dns/promises";
 import { isIPv6, type LookupFunction } from "node:net";
-import { LRUCache } from "lru-cache";
 import { buildConnector, Client, type Dispatcher } from "undici";
 import {
   FetchFailure,
@@ -10,18 +9,17 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from "../clients/guarded-fetch.ts";
-import { type ConcurrencyLimit, concurrencyLimit, untilAborted } from "../concurrency-limit.ts";
+import { concurrencyLimit, untilAborted } from "../concurrency-limit.ts";
 import { singleFlight } from "../load-once.ts";
+import { fetchPlaces } from "./fetch-places.ts";
 import { fetchTarget, isLoopbackAddress, isPrivateAddress, isPublicAddress, mayReachLoopback, type TargetRules } from "./public-address.ts";
 
 const CONNECT_MS = 2_000;
 /** Shorter than the deadline of a core call, so that the error names the slow document as the cause. */
 export const OVERALL_MS = 2_500;
-const CONCURRENT_FETCHES = 16;
-/** A host that does not answer leaves the other half of the places. */
-const FETCHES_OF_HOST = 8;
-const REMEMBERED_HOSTS = 1_000;
-const QUEUED = 64;
+/** More than the documents that one address may have fetched in a minute. What waits for long could not be fetched in time. */
+const PLACES = { limit: 64, ofHost: 8, queue: 128, wait: 1_000 };
+const LOOKUPS_QUEUED = 64;
 /** Of questions to name servers: a second one is sent when the first has no answer. */
 const LOOKUP = { timeout: 600, tries: 2 };
 /** Milliseconds for the IPv6 addresses, once those of IPv4 are known: some name servers are silent about IPv6. */
@@ -37,7 +35,7 @@ export type Resolve = (host: string) => Promise<readonly string[]>;
 export type GuardedFetchOptions = TargetRules & { readonly resolve?: Resolve };
 
 /** Of the system's resolver, which keeps one of four threads that files need too until a silent name server is given up. */
-const systemLookups = concurrencyLimit({ limit: 2, queue: QUEUED, full: tooMany });
+const systemLookups = concurrencyLimit({ limit: 2, queue: LOOKUPS_QUEUED, full: tooMany });
 
 /** Also knows this machine's names, and those of its network. */
 const systemResolve: Resolve = (host) =>
@@ -70,13 +68,7 @@ const publicResolve = askingNameServers();
  * the name has no effect.
  */
 export function guardedFetch({ resolve, ...rules }: GuardedFetchOptions): GuardedFetch & GuardedSend {
-  const fetches = concurrencyLimit({ limit: CONCURRENT_FETCHES, queue: QUEUED, full: tooMany });
-  const hosts = new LRUCache<string, ConcurrencyLimit>({ max: REMEMBERED_HOSTS });
-  const fetchesOf = (host: string): ConcurrencyLimit => {
-    const known = hosts.get(host) ?? concurrencyLimit({ limit: FETCHES_OF_HOST, queue: QUEUED, full: tooMany });
-    hosts.set(host, known);
-    return known;
-  };
+  const inPlace = fetchPlaces(PLACES);
   const resolverOf = (target: URL): Resolve =>
     resolve ?? (rules.privateAllowed === true || mayReachLoopback(target, rules) ? systemResolve : publicResolve);
   /** The fetches of a host share one look-up. */
@@ -102,7 +94,7 @@ export function guardedFetch({ resolve, ...rules }: GuardedFetchOptions): Guarde
     const permitted = permittedFor(target);
     const fetchIt = async () => send(target, connectorTo(await addressesOf(target, permitted, signal), permitted), request, signal, take);
     try {
-      return await fetchesOf(target.hostname).run(() => fetches.run(fetchIt, signal), signal);
+      return await inPlace(target.hostname, fetchIt);
     } catch (cause) {
       if (cause instanceof FetchFailure) throw cause;
       throw new FetchFailure(signal.aborted ? "too_slow" : "unreachable", cause);

@@ -160,6 +160,29 @@ test("requests to a silent host leave places for other hosts", async () => {
   expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
 });
 
+/** Names of hosts that begin with `silent` are never found. */
+const someSilent = async (host: string) => (host.startsWith("silent") ? new Promise<readonly string[]>(() => undefined) : ["127.0.0.1"]);
+
+/** Fetches from silent hosts at once, and then from one that answers. */
+async function besideSilent(hosts: number, ofEach: number) {
+  const fetch = fetcher({ resolve: someSilent });
+  const reason = (target: string) =>
+    fetch.json(target, 5_120).then(
+      ({ value }) => value,
+      ({ reason: why }) => why,
+    );
+  const silent = Array.from({ length: hosts * ofEach }, (_, n) => reason(`https://silent${n % hosts}.localhost:${site.port}/${n}`));
+  return { answering: await reason(url()), silent: new Set(await Promise.all(silent)) };
+}
+
+test.concurrent("some silent hosts together leave places for other hosts", async ({ expect: expects }) => {
+  expects(await besideSilent(5, 12)).toEqual({ answering: { hello: "world" }, silent: new Set(["too_slow"]) });
+});
+
+test.concurrent("a fetch that finds no place says nothing about its host", async ({ expect: expects }) => {
+  expects(await besideSilent(64, 1)).toMatchObject({ answering: "too_many_fetches" });
+});
+
 test.concurrent("a name whose look-up does not end is looked up once", async () => {
   let lookups = 0;
   const resolve = async (host: string) => {
