@@ -38,6 +38,9 @@ export interface PoolOptions {
 /** A statement sees what was committed before it, also after it waited for a lock: what limits, revokes and seals relies on that. */
 const ISOLATION = "-c default_transaction_isolation=read\\ committed";
 
+/** Statements and parameters are read as they are written: a backslash is one, and NULL in an array is null. */
+const READING = "-c standard_conforming_strings=on -c array_nulls=on";
+
 /**
  * What a connection of the server is set to, whatever the defaults of server, role and URL. An acknowledged write is on disk. Times come as
  * numbers with all of their digits. JIT compilation takes longer than these statements: 200 ms when an estimate is too high. The pool ends
@@ -47,11 +50,11 @@ const SESSION = {
   statement_timeout: STATEMENT,
   lock_timeout: 500,
   idle_in_transaction_session_timeout: 5_000,
-  options: `${ISOLATION} -c extra_float_digits=1 -c synchronous_commit=on -c jit=off -c idle_session_timeout=0`,
+  options: `${ISOLATION} ${READING} -c extra_float_digits=1 -c synchronous_commit=on -c jit=off -c idle_session_timeout=0`,
 };
 
 /** A migration takes as long as it takes. */
-const MIGRATING = { options: `${ISOLATION} -c statement_timeout=0 -c idle_in_transaction_session_timeout=0` };
+const MIGRATING = { options: `${ISOLATION} ${READING} -c statement_timeout=0 -c idle_in_transaction_session_timeout=0` };
 
 type Session = { readonly options: string } & Partial<typeof SESSION>;
 
@@ -174,7 +177,8 @@ export const postgresSql = (pool: pg.Pool, full: Fullness, { pooler }: PoolOptio
 const READ_SESSION = statement(
   "pooler_session",
   `select current_setting('synchronous_commit') not in ('off', 'local') as durable,
-     current_setting('default_transaction_isolation') = 'read committed' and current_setting('extra_float_digits')::int > 0 as sound,
+     current_setting('default_transaction_isolation') = 'read committed' and current_setting('extra_float_digits')::int > 0
+       and current_setting('standard_conforming_strings') = 'on' and current_setting('array_nulls') = 'on' as sound,
      (select bool_and(setting::int between 1 and 60000) from pg_settings
       where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')) as bounded`,
 );
@@ -184,7 +188,7 @@ export async function assertPoolerSettings(sql: Tx): Promise<void> {
   const [session] = await sql.query<{ durable: boolean; sound: boolean; bounded: boolean }>(READ_SESSION, []);
   if (session?.sound === false)
     throw new Error(
-      "DATABASE_POOLER: default_transaction_isolation has to be read committed, and extra_float_digits 1; reset them for role and database.",
+      "DATABASE_POOLER: default_transaction_isolation has to be read committed, extra_float_digits 1, and standard_conforming_strings and array_nulls on; reset them for role and database.",
     );
   if (session?.durable === true && session.bounded) return;
   throw new Error(

@@ -166,6 +166,8 @@ if (TEST_DATABASE_URL !== undefined)
         "idle_session_timeout",
         "default_transaction_isolation",
         "extra_float_digits",
+        "standard_conforming_strings",
+        "array_nulls",
         "application_name",
         "geqo",
       ];
@@ -173,6 +175,8 @@ if (TEST_DATABASE_URL !== undefined)
       await server.query(`alter database ${name} set idle_session_timeout = '10s'`);
       await server.query(`alter database ${name} set default_transaction_isolation = 'repeatable read'`);
       await server.query(`alter database ${name} set extra_float_digits = -10`);
+      await server.query(`alter database ${name} set standard_conforming_strings = off`);
+      await server.query(`alter database ${name} set array_nulls = off`);
       const parameters = new URLSearchParams({
         options: "-c synchronous_commit=off -c geqo=off",
         statement_timeout: "0",
@@ -192,6 +196,8 @@ if (TEST_DATABASE_URL !== undefined)
         idle_session_timeout: "0",
         default_transaction_isolation: "read committed",
         extra_float_digits: "1",
+        standard_conforming_strings: "on",
+        array_nulls: "on",
         // What else the URL says counts.
         application_name: "of the URL",
         geqo: "off",
