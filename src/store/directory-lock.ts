@@ -1,8 +1,9 @@
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-export type DirectoryLock = { close(): void };
+/** `isHeld`: whether the directory is still where it was locked, and no other one in its place. */
+export type DirectoryLock = { isHeld(): boolean; close(): void };
 
 /** Another process uses the data directory. */
 export class DirectoryInUse extends Error {
@@ -60,9 +61,15 @@ export function lockDirectory(directory: string): DirectoryLock {
     throw new DirectoryInUse(message, { cause });
   }
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  const { dev, ino } = statSync(lockFile);
+  const isHeld = () => {
+    const found = statSync(lockFile, { throwIfNoEntry: false });
+    return found?.dev === dev && found.ino === ino;
+  };
   return {
+    isHeld,
     close: () => {
-      rmSync(pidFile, { force: true });
+      if (isHeld()) rmSync(pidFile, { force: true });
       lock.close();
     },
   };

@@ -63,9 +63,13 @@ export async function embeddedDatabase(dir?: string): Promise<EmbeddedDatabase> 
   try {
     if (dir !== undefined) await assertSpace(dir);
     const pglite = await (dir === undefined ? pgliteInMemory() : pgliteIn(join(dir, "pg"), join(dir, "pg.beginning")));
+    const watch = setInterval(() => {
+      if (lock?.isHeld() === false && !ended.has(pglite)) end(pglite, new DirectoryReplaced());
+    }, EVERY).unref();
     return {
       pglite,
       close: async () => {
+        clearInterval(watch);
         if (!pglite.closed && !ended.has(pglite)) await pglite.close();
         lock?.close();
       },
@@ -76,7 +80,7 @@ export async function embeddedDatabase(dir?: string): Promise<EmbeddedDatabase> 
   }
 }
 
-/** Databases whose PostgreSQL ended by a PANIC, after which a call would never return. Only a new process can recover the files. */
+/** Databases that take no more calls. After a PANIC of PostgreSQL a call would never return; only a new process can recover the files. */
 const ended = new WeakSet<PGlite>();
 /** The severity in an error of the server; no value has a NUL. */
 const PANIC = Buffer.from("VPANIC\0");
@@ -181,13 +185,20 @@ export async function embeddedPool(database: PGlite): Promise<Pool> {
   return new pg.Pool({ user: "postgres", database: "postgres", ssl: false, types, max: 1, idleTimeoutMillis: 0, stream });
 }
 
+/** PostgreSQL opens files by their paths: it would mix the database that was there with one that is put in its place, as by a restore. */
+class DirectoryReplaced extends Error {
+  override readonly name = "DirectoryReplaced";
+}
+
 /** Ends the process as after any unexpected error: a supervisor starts it again, and PostgreSQL recovers. */
-function end(database: PGlite): void {
+function end(database: PGlite, why: Error): void {
   ended.add(database);
   setImmediate(() => {
-    throw new Error("the embedded database ended after a write that failed");
+    throw why;
   });
 }
+
+const closed = () => new Error("the embedded database has closed");
 
 /** Carries the protocol of PostgreSQL (its documentation, chapter 55) between the driver and the database in this process. */
 class EmbeddedStream extends Duplex {
@@ -201,7 +212,7 @@ class EmbeddedStream extends Duplex {
   /** The driver's call for a socket. A predecessor may have left a transaction and prepared statements in the only session there is. */
   connect(): this {
     if (ended.has(this.#database)) {
-      this.destroy(new Error("the embedded database has closed after a failed write"));
+      this.destroy(closed());
       return this;
     }
     this.#database.exec("rollback; deallocate all").then(
@@ -213,9 +224,13 @@ class EmbeddedStream extends Duplex {
 
   override _writev(messages: readonly { readonly chunk: Uint8Array }[], done: (error?: Error) => void): void {
     const database = this.#database;
+    if (ended.has(database)) {
+      done(closed());
+      return;
+    }
     const onRawData = (answer: Uint8Array) => {
       const copy = Buffer.from(answer);
-      if (copy.includes(PANIC) && !ended.has(database)) end(database);
+      if (copy.includes(PANIC) && !ended.has(database)) end(database, new Error("the embedded database ended after a write that failed"));
       this.push(copy);
     };
     const chunks: Uint8Array[] = [];

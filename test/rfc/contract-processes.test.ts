@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { provisionOnly } from "../../src/compose.ts";
 import { loadConfig } from "../../src/config.ts";
 import { ProvisionError, parseProvisionFile, readProvisionFile } from "../../src/management/provision.ts";
@@ -57,6 +57,18 @@ describe("contract: the process", () => {
     expect(second.err).toMatch(/in use by .*process \d+/);
     expect(second.err.trim().split("\n")).toHaveLength(1);
     expect((await fetch(`${first.url}/health`)).status).toBe(200);
+  });
+
+  test("a process whose DATA_DIR is moved away ends before it touches what comes in its place", async () => {
+    const dataDir = await aDataDirectory();
+    const backup = await aDataDirectory();
+    const { ended, said } = await serve({ DATA_DIR: dataDir });
+    renameSync(dataDir, `${dataDir}.moved`);
+    onTestFinished(() => rmSync(`${dataDir}.moved`, { recursive: true }));
+    renameSync(backup, dataDir);
+    writeFileSync(join(dataDir, "owner.pid"), "another one\n");
+    expect([await ended, said()]).toEqual([1, expect.stringContaining('"kind":"DirectoryReplaced"')]);
+    expect(readFileSync(join(dataDir, "owner.pid"), "utf8")).toBe("another one\n");
   });
 
   test("production without keys exits with 1 and one line for each invalid setting", async () => {
