@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AccountPorts } from "../../src/accounts/account-ports.ts";
 import { passkeyOptions } from "../../src/accounts/authenticators/passkey.ts";
@@ -18,6 +18,7 @@ import { secondFactors, useFactor } from "../../src/store/second-factors.ts";
 import { sessions } from "../../src/store/sessions.ts";
 import { users } from "../../src/store/users.ts";
 import { aHash, anAudit, anId, aSessionOf, aUser, auditOf, OPEN_SIGN_UP } from "../support/accounts.ts";
+import { anAuthenticator, SYNCHRONISED } from "../support/authenticator.ts";
 import { codeOf } from "../support/authenticator-app.ts";
 import { databaseKinds, runText } from "../support/database.ts";
 import { A_SECRET_BOX } from "../support/secret-box.ts";
@@ -35,35 +36,6 @@ const aPasskey = (userId: string, counter = 0): NewPasskey => ({
 });
 
 const use = (counter: number) => ({ counter, backedUp: false });
-
-/** The flags of an answer by a key that is synchronised, after the user was verified (WebAuthn L3 §6.1). */
-const SYNCHRONISED = "1d";
-
-/** An authenticator with one key: its COSE_Key, and its answers to challenges (WebAuthn L3 §6.1, §6.3.3). */
-function anAuthenticator({ id, origin }: { readonly id: string; readonly origin: string }, credentialId: Uint8Array) {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const { x = "", y = "" } = publicKey.export({ format: "jwk" });
-  const [point, sha256] = [
-    (text: string) => Buffer.from(text, "base64url"),
-    (data: string | Buffer) => createHash("sha256").update(data).digest(),
-  ];
-  const part = (text: string) => Buffer.from(text, "hex");
-  return {
-    publicKey: Buffer.concat([part("a5010203262001215820"), point(x), part("225820"), point(y)]),
-    /** @param flags hexadecimal; by default the user was present and verified */
-    answer(challenge: string, flags = "05"): string {
-      const clientData = Buffer.from(JSON.stringify({ type: "webauthn.get", challenge, origin, crossOrigin: false }));
-      const authenticatorData = Buffer.concat([sha256(id), part(`${flags}00000000`)]); // no counter
-      const signature = sign("sha256", Buffer.concat([authenticatorData, sha256(clientData)]), privateKey);
-      const encoded = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
-      const [name, response] = [
-        encoded(credentialId),
-        { clientDataJSON: encoded(clientData), authenticatorData: encoded(authenticatorData), signature: encoded(signature) },
-      ];
-      return JSON.stringify({ id: name, rawId: name, type: "public-key", clientExtensionResults: {}, response });
-    },
-  };
-}
 
 describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
   let database: Database;
@@ -157,7 +129,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
       const [store, user, caller] = [passkeys(sql), await aUser(sql), { limitKey: "192.0.2.1", userAgent: "", language: "en" } as Caller];
       const relyingParty = { id: "id.example.test", origin: "https://id.example.test" };
       const credentialId = aHash();
-      const authenticator = anAuthenticator(relyingParty, credentialId);
+      const authenticator = anAuthenticator(relyingParty, user.id, credentialId);
       const passkey = { ...aPasskey(user.id), credentialId, publicKey: authenticator.publicKey };
       await store.add(passkey, await sessionOf(user), mail, anAudit("passkey.added"));
       const signIn = async (use: Passkeys["use"], flags?: string) => {
@@ -167,7 +139,7 @@ describe.for(databaseKinds)("ways to sign in on $name", ({ fresh }) => {
           refusals: { record: async () => undefined },
         } as unknown as AccountPorts;
         const { challenge } = await passkeyOptions(relyingParty, "browser", ports, caller);
-        return signInByPasskey({ response: authenticator.answer(challenge, flags), browser: "browser" }, ports, caller);
+        return signInByPasskey({ response: authenticator.answer(challenge, { flags }), browser: "browser" }, ports, caller);
       };
       expect(await signIn(store.use)).toMatchObject({ session: { userId: user.id, acr: "phr", amr: ["hwk", "user"] } });
       expect(await store.ofUser(user.id)).toMatchObject([{ backedUp: false }]);

@@ -51,7 +51,8 @@ async function judge({ response, browser }: PasskeyProof, { passkeys, relyingPar
   const { challenge } = await takeChallenge("passkey_sign_in", answer.response.clientDataJSON, browser, ports);
   const passkey = await passkeys.byCredential(Buffer.from(answer.id, "base64url"));
   if (passkey === undefined) return { reason: "passkey_unknown" };
-  if (answer.response.userHandle !== undefined && answer.response.userHandle !== userHandle(passkey.user.id).toString("base64url"))
+  // The user is not known before, so the answer must say who it is (WebAuthn L3 §7.2).
+  if (answer.response.userHandle !== userHandle(passkey.user.id).toString("base64url"))
     return { reason: "passkey_of_another_user", passkey };
   const use = await verifiedUse(answer, challenge, passkey, relyingParty);
   if (use === undefined) return { reason: "passkey_invalid", passkey };
@@ -112,6 +113,8 @@ export async function proveByPasskey<Result>(
 
 /** The most characters of a name. */
 const MAX_NAME = 60;
+/** The most bytes of a credential id (WebAuthn L3 §7.1). */
+const MAX_CREDENTIAL_ID = 1023;
 
 /** What a browser needs to make a passkey that identifies its user by itself. @throws {Refusal} too_many_requests */
 export async function passkeyCreationOptions(
@@ -154,7 +157,8 @@ async function verifiedPasskey({ response, browser }: PasskeyProof, userId: stri
     expectedRPID: relyingParty.id,
     requireUserVerification: true,
   }).catch(() => undefined); // the library throws for every answer that is malformed or of another origin
-  if (!outcome?.verified) throw passkeyRefused("passkey_invalid");
+  if (!outcome?.verified || Buffer.from(outcome.registrationInfo.credential.id, "base64url").length > MAX_CREDENTIAL_ID)
+    throw passkeyRefused("passkey_invalid");
   return outcome.registrationInfo;
 }
 

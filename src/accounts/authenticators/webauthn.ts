@@ -67,6 +67,8 @@ export const RegistrationAnswer = z.object({
   }),
 }) satisfies z.ZodType<RegistrationResponseJSON>;
 
+const ClientData = z.looseObject({ challenge: base64url });
+
 export const passkeyRefused = (reason: string): Refusal =>
   new Refusal("unauthenticated", reason, { description: "The passkey was not accepted." });
 
@@ -84,8 +86,9 @@ export function readAnswer<Answer extends z.ZodType>(shape: Answer, text: string
 }
 
 /**
- * Uses up the challenge that an answer names, whether or not the answer is valid.
- * @returns the challenge, and the user that it was for  @throws {Refusal} unauthenticated for one that is unknown, used or expired
+ * Uses up the challenge that an answer names, whether or not the answer is valid. Pages of this server are in no frame of another origin.
+ * @returns the challenge, and the user that it was for  @throws {Refusal} unauthenticated for one that is unknown, used or expired, and
+ *   for an answer from within such a frame (WebAuthn L3 §7.1, §7.2), which the library lets pass
  */
 export async function takeChallenge(
   kind: ChallengeKind,
@@ -93,8 +96,10 @@ export async function takeChallenge(
   browser: string,
   { challenges }: Pick<AccountPorts, "challenges">,
 ): Promise<{ readonly challenge: string; readonly userId: string | null }> {
-  const { challenge } = readAnswer(z.object({ challenge: base64url }), Buffer.from(clientDataJSON, "base64url").toString());
+  const clientData = readAnswer(ClientData, Buffer.from(clientDataJSON, "base64url").toString());
+  const { challenge, crossOrigin = false, topOrigin } = clientData;
   const taken = await challenges.take(challengeHash(challenge, browser), kind);
   if (taken === undefined) throw passkeyRefused("passkey_challenge");
+  if (crossOrigin !== false || topOrigin !== undefined) throw passkeyRefused("passkey_invalid");
   return { challenge, userId: taken.userId };
 }
