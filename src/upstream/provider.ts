@@ -45,6 +45,8 @@ export function providers(ports: ProviderPorts): Providers {
     if (!isOidc) return githubIdentity(ports.fetch, tokens.access_token);
     const claims = tokens.claims();
     if (claims === undefined) throw new Refusal("access_denied", "upstream_without_id_token");
+    // The library compares it only where there are several audiences.
+    if (claims.azp !== undefined && claims.azp !== connection.clientId) throw new Refusal("access_denied", "upstream_of_another_party");
     const complete = claims.email !== undefined || config.serverMetadata().userinfo_endpoint === undefined;
     const more = complete ? {} : await client.fetchUserInfo(config, tokens.access_token, claims.sub);
     const identity = identityFrom(connection.issuer, claims, more);

@@ -172,6 +172,7 @@ describe("a hostile provider signs no one in", () => {
     ["another nonce", { claims: { ...good, nonce: "x" } }, "upstream_"],
     ["another audience", { claims: { ...good, aud: "them" } }, "upstream_"],
     ["a second audience without azp", { claims: { ...good, aud: ["us", "them"] } }, "upstream_"],
+    ["another party", { claims: { ...good, azp: "them" } }, "upstream_of_another_party"],
     ["an expired ID token", { claims: { ...good, exp: 1_000_000_000 } }, "upstream_"],
     ["a signature by another key", { claims: good, signedBy: keyFor("ES256", "upstream-key") }, "upstream_"],
     ["user information about another subject", { userinfo: { ...good, sub: "other" } }, "upstream_"],
