@@ -22,13 +22,14 @@ const refuse = (reason: string, description: string): never => {
 export async function validateLogout({ idTokenHint, clientId, postLogoutRedirectUri }: ValidateLogoutRequest, core: Core) {
   const hint = readIdTokenHint(idTokenHint, core);
   if (hint === undefined) return refuse("id_token_hint_invalid", "id_token_hint is not an ID token of this issuer.");
-  const { sub, aud } = hint;
+  const { sub, aud, sid } = hint;
+  const hinted = { hintedSub: sub, ...(sid !== undefined && { hintedSession: sid }) };
   if (clientId !== undefined && clientId !== aud) refuse("id_token_hint_of_another_client", "id_token_hint was issued to another client.");
-  if (postLogoutRedirectUri === undefined) return { hintedSub: sub };
+  if (postLogoutRedirectUri === undefined) return hinted;
   const client = await core.clients.byClientId(aud);
   if (client?.enabled !== true || !client.postLogoutRedirectUris.includes(postLogoutRedirectUri))
     refuse("post_logout_redirect_uri_not_registered", "post_logout_redirect_uri is not registered for this client.");
-  return { hintedSub: sub, postLogoutRedirectUri };
+  return { ...hinted, postLogoutRedirectUri };
 }
 
 /** A notification of a client that a session has ended. */

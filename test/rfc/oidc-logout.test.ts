@@ -4,7 +4,7 @@ import { adminAs, refusedWith } from "../support/admin.ts";
 import { aBrowser, type Browser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { expired } from "../support/expired.ts";
-import { formBody } from "../support/flow.ts";
+import { formBody, PASSWORD } from "../support/flow.ts";
 import { PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 
 const BACK = "https://app.example.test/signed-out?from=countersign";
@@ -12,7 +12,11 @@ const BACK = "https://app.example.test/signed-out?from=countersign";
 let server: TestServer;
 let admin: AdminClient;
 beforeAll(async () => {
-  const clients = PROVISIONED.clients.map((client) => (client.clientId === "web" ? { ...client, postLogoutRedirectUris: [BACK] } : client));
+  const more: Readonly<Record<string, object>> = {
+    web: { postLogoutRedirectUris: [BACK] },
+    other: { postLogoutRedirectUris: [BACK], environment: "development", backchannelLogoutUri: "http://localhost:9/logout" },
+  };
+  const clients = PROVISIONED.clients.map((client) => ({ ...client, ...more[client.clientId] }));
   server = await startServer({ provision: { ...PROVISIONED, clients } });
   admin = (await adminAs(server.url)).admin;
 });
@@ -114,6 +118,29 @@ describe("OpenID Connect RP-Initiated Logout §2", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([200, null]);
     expect(await answer.text()).toContain(one.email);
     expect(await isSignedIn(one.browser)).toBe(true);
+  });
+
+  test("a hint of another session of the user signs no one out before the user agrees, who then returns to the client", async () => {
+    const { browser, email } = await server.signedInUser();
+    const hintOf = async () => (await server.tokens(server.clients.other, browser, { scope: "openid" })).id_token as string;
+    const earlier = await hintOf();
+    await browser.request(path({ id_token_hint: earlier }));
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    const page = await browser.follow(path({ id_token_hint: earlier, post_logout_redirect_uri: BACK, state: "s&" }));
+    expect([page.status, await isSignedIn(browser)]).toEqual([200, true]);
+    const done = await browser.submit(page, { form_token: /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "" });
+    expect([done.url, await isSignedIn(browser)]).toEqual([`${BACK}&state=s%26`, false]);
+    await browser.json("/auth/login", { email, password: PASSWORD });
+    const at = await browser.request(path({ id_token_hint: await hintOf(), post_logout_redirect_uri: BACK }));
+    expect([at.headers.get("location"), await isSignedIn(browser)]).toEqual([BACK, false]);
+  });
+
+  test("a request that is no longer valid when the user agrees ends the session, and shows that it has ended", async () => {
+    const [one, other] = [await signedIn(), await signedIn()];
+    const page = await one.browser.follow(path({ id_token_hint: other.hint, post_logout_redirect_uri: BACK }));
+    const token = /name="form_token" value="([^"]+)"/.exec(page.html)?.[1] ?? "";
+    const done = await one.browser.submit(page, { form_token: token, post_logout_redirect_uri: "https://evil.test/" });
+    expect([done.url, await isSignedIn(one.browser)]).toEqual([`${server.url}/logout`, false]);
   });
 
   test("an invalid request returns 400 in the user's language without a redirect, and the session stays", async () => {

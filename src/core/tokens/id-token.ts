@@ -32,10 +32,10 @@ export function idTokenClaims(token: IdTokenContents): object {
   };
 }
 
-/** Subject and client of an ID token of this issuer, expired or not; undefined for every other text. @see OIDC Core §3.1.2.1 */
+/** Subject, client and perhaps session of an ID token of this issuer, expired or not; undefined for every other text. @see OIDC Core §3.1.2.1 */
 export function readIdTokenHint(token: string, { issuedTokens }: Pick<Core, "issuedTokens">) {
-  const { sub, aud } = issuedTokens.idToken(token) ?? {};
-  return isText(sub) && isText(aud) ? { sub, aud } : undefined;
+  const { sub, aud, sid } = issuedTokens.idToken(token) ?? {};
+  return isText(sub) && isText(aud) ? { sub, aud, ...(isText(sid) && { sid }) } : undefined;
 }
 
 /** Lifetime in seconds of an assertion of this issuer; the subject token may shorten it. */

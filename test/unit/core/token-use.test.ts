@@ -372,9 +372,9 @@ describe("verification of a bearer token for the server's own routes", () => {
 
 describe("RP-initiated logout", () => {
   const client = aClient({ postLogoutRedirectUris: ["https://notes.example.test/bye"] });
-  async function validate(members: object, clients = [client]) {
+  async function validate(members: object, clients = [client], claims: object = {}) {
     const { core } = await memoryCore({ clients });
-    const idTokenHint = await tokenOf({ iss: ISSUER, sub: USER, aud: "notes-app" }, "JWT");
+    const idTokenHint = await tokenOf({ iss: ISSUER, sub: USER, aud: "notes-app", ...claims }, "JWT");
     return ask(core, "validateLogout", create(ValidateLogoutRequestSchema, { idTokenHint, ...members }));
   }
   const postLogoutRedirectUri = "https://notes.example.test/bye";
@@ -383,6 +383,7 @@ describe("RP-initiated logout", () => {
     expect(await validate({})).toEqual({ hintedSub: USER });
     expect(await validate({ clientId: "notes-app" })).toEqual({ hintedSub: USER });
     expect(await validate({ postLogoutRedirectUri })).toEqual({ hintedSub: USER, postLogoutRedirectUri });
+    expect(await validate({}, [client], { sid: "s" })).toEqual({ hintedSub: USER, hintedSession: "s" });
   });
 
   test.for<readonly [string, object, readonly (typeof client)[], string]>([

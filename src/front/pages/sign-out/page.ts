@@ -14,13 +14,11 @@ import { hidden, html, type Site } from "../views/layout.ts";
 /** The members of a client's request to sign a user out. `logout_hint` and `ui_locales` are ignored. @see OpenID Connect RP-Initiated Logout §2 */
 const REQUEST_MEMBERS = ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"];
 
-/** The request of a form as a query. */
-function queryOf(form: Form): string {
-  const sent = REQUEST_MEMBERS.map((name) => [name, form.get(name)]).filter(
-    (member): member is [string, string] => member[1] !== undefined,
+/** The members of the request that a query or form has. */
+const requestIn = (form: Form): readonly (readonly [name: string, value: string])[] =>
+  REQUEST_MEMBERS.map((name) => [name, form.get(name)] as const).filter(
+    (member): member is readonly [string, string] => member[1] !== undefined,
   );
-  return new URLSearchParams(sent).toString();
-}
 
 /** Where the browser goes after the sign-out: to the client's registered URI, with its state, or to the page that confirms it. */
 function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, state: string | undefined, site: Site): string {
@@ -50,8 +48,8 @@ function confirm(visit: Visit, status?: number): void {
   sendNotice(visit, { tone: "good", title, text, more: wideLink(visit.site.path("/login"), signIn) }, status);
 }
 
-/** Asks before signing out: a link on another site must not sign the user out. */
-function ask(visit: Visit, { user }: SignedIn): void {
+/** Asks before signing out: a link on another site must not sign the user out. @param request where the user goes afterwards */
+function ask(visit: Visit, { user }: SignedIn, request: ReturnType<typeof requestIn> = []): void {
   const { question, accessStays, stay } = visit.texts.signOut;
   const { signOut, signedInAs } = visit.texts.words;
   sendForm(
@@ -62,12 +60,18 @@ function ask(visit: Visit, { user }: SignedIn): void {
       heading: question,
       lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
       action: visit.site.path("/logout"),
-      members: hidden(accountToken(visit, user)),
+      members: html`${hidden(accountToken(visit, user))}${request.map(hiddenMember)}`,
       submit: signOut,
       below: html`<a href="${visit.site.path("/account")}">${stay}</a>`,
     },
   );
 }
+
+const hiddenMember = ([name, value]: readonly [string, string]) => html`<input type="hidden" name="${name}" value="${value}">`;
+
+/** Whether an ID token was issued to this user and, if it names one, in this session. */
+const isOf = ({ hintedSub, hintedSession }: ValidateLogoutResponse, { user, session }: SignedIn): boolean =>
+  hintedSub === user.id && (hintedSession === undefined || hintedSession === session.id);
 
 /** After a request of an application that cannot be verified: the user stays signed in and is not redirected. */
 function refuse(visit: Visit): void {
@@ -76,8 +80,9 @@ function refuse(visit: Visit): void {
 }
 
 /**
- * GET /logout asks, POST /logout ends the session, or with `everywhere` all of the user's sessions. A client that sends an ID token of the
- * signed-in user skips the question and may have the browser redirected back. Errors in its request are shown, never redirected.
+ * GET /logout asks, POST /logout ends the session, or with `everywhere` all of the user's sessions. A client that sends an ID token may have
+ * the browser redirected back, and one of the user and session that are signed in skips the question. Errors in its request are shown, never
+ * redirected.
  * @see OpenID Connect RP-Initiated Logout
  */
 export const signOutPage: FormHandlers = {
@@ -88,7 +93,7 @@ export const signOutPage: FormHandlers = {
     if (idTokenHint === undefined) return signedIn ? ask(visit, signedIn) : confirm(visit);
     const hint = await validated(visit, idTokenHint, request);
     if (hint === undefined) return signedIn ? refuse(visit) : confirm(visit, 400);
-    if (signedIn && signedIn.user.id !== hint.hintedSub) return ask(visit, signedIn);
+    if (signedIn && !isOf(hint, signedIn)) return ask(visit, signedIn, requestIn(request));
     await endSession(visit, signedIn, false);
     sendRedirect(visit.ctx, addressOf(hint, request.get("state"), visit.site));
   },
@@ -98,8 +103,10 @@ export const signOutPage: FormHandlers = {
     // A form without a token comes from an application. A browser sends no session cookie with a form of another site, but with a GET of
     // this site (SameSite=Lax).
     if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
-      return sendRedirect(ctx, `${site.path("/logout")}?${queryOf(form)}`);
+      return sendRedirect(ctx, `${site.path("/logout")}?${new URLSearchParams(requestIn(form).map(([...member]) => member))}`);
     await endSession(visit, await senderOfForm(visit, form), form.get("everywhere") === "yes");
-    sendRedirect(ctx, site.path("/logout"));
+    const idTokenHint = form.get("id_token_hint");
+    const hint = idTokenHint === undefined ? undefined : await validated(visit, idTokenHint, form);
+    sendRedirect(ctx, hint === undefined ? site.path("/logout") : addressOf(hint, form.get("state"), site));
   },
 };
