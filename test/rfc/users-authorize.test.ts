@@ -359,7 +359,26 @@ describe("a request without a valid client or redirect URI", () => {
       expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
       const text = await page.text();
       for (const fact of [title, error, description]) expect(text).toContain(fact);
-      expect(text).not.toContain("evil.test");
+      expect(text).not.toMatch(/href="[^"]*evil|<b>/);
+    }
+  });
+
+  test.for<[name: string, sent: string, shown: string, remedy: string]>([
+    ["redirect_uri", "https://evil.test/<b> call us", "https://evil.test/&lt;b&gt;%20call%20us", "Add it"],
+    ["redirect_uri", `https://evil.test/${"a".repeat(500)}`, `https://evil.test/${"a".repeat(282)}…<`, "Add it"],
+    ["redirect_uri", "custom:kö\u202e", "custom:k%C3%B6%E2%80%AE", "Add it"],
+    ["client_id", "un known", "un%20known", "Compare it"],
+  ])("the page shows the %s that was sent, %s, as text without blanks, and the remedy", async ([name, sent, shown, remedy]) => {
+    const query = authorizePath({ [name]: sent }).split("?")[1] ?? "";
+    const headers = { accept: "text/html" };
+    const request = { method: "POST", body: new URLSearchParams(query), headers } as const;
+    const pages = [
+      await fetch(`${server.url}/oauth/authorize?${query}`, { headers }),
+      await fetch(`${server.url}/oauth/authorize`, request),
+    ];
+    for (const page of await Promise.all(pages.map((each) => each.text()))) {
+      for (const part of [`${name}: <`, shown, remedy]) expect(page).toContain(part);
+      expect(page).not.toMatch(/href="[^"]*evil|<b>/);
     }
   });
 

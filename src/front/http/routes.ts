@@ -27,6 +27,8 @@ export interface FrontState {
   signedInAs?: string;
   /** Whether the signed-in user has something to do in the console. */
   hasConsole?: boolean;
+  /** What an application's request named, for the page that refuses it. */
+  requested?: { readonly clientId?: string; readonly redirectUri?: string };
 }
 
 /** Stands in until a request is in flight. */

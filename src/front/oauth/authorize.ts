@@ -83,6 +83,7 @@ export async function validateRequest(
   ready?: "ready",
 ): Promise<ValidRequest | undefined> {
   const { ports, ctx } = asking;
+  ctx.state.requested = request;
   const question = {
     request,
     userId: signedIn?.user.id,

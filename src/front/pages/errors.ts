@@ -1,10 +1,13 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
-import { type Language, shownDuration, TEXTS } from "../../texts/languages.ts";
+import { type Language, shownDuration, TEXTS, type Texts } from "../../texts/languages.ts";
 import { setRetryHeaders } from "../http/answers.ts";
-import type { ErrorPrinter } from "../http/routes.ts";
+import type { ErrorPrinter, FrontState } from "../http/routes.ts";
 import { REQUEST_OVER } from "../oauth/pending-request.ts";
 import { sendNotice, wideLink } from "./views/cards.ts";
 import { type Asked, askedOf, type Fault, type Site } from "./views/layout.ts";
+
+/** Characters of what was sent. */
+const SHOWN = 300;
 
 /**
  * Prints refusals and faults as pages.
@@ -23,9 +26,28 @@ export const pageErrorPrinter =
     // While the service is unavailable, its other pages do not help.
     const more = status < 500 && wideLink(site.path("/account"), words.toAccount);
     const description = ofApp && refusal?.detail.description;
-    const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description };
+    const sent = ofApp && refusal && ctx.state.requested && sentValue(asked, refusal, ctx.state.requested);
+    const support = { code: refusal?.code ?? "server_error", requestId: ctx.state.requestId, description, sent };
     sendNotice(asked, { tone: isOver ? "plain" : "bad", title, text, more, support }, status);
   };
+
+/** Refusals of what an application's request named, by their reason. */
+const ABOUT = {
+  client_unknown: "client_id",
+  redirect_uri_not_registered: "redirect_uri",
+  redirect_uri_not_permitted: "redirect_uri",
+} as const satisfies Readonly<Record<keyof Texts["refusals"]["remedies"], string>>;
+
+const isAbout = (reason: string): reason is keyof typeof ABOUT => Object.hasOwn(ABOUT, reason);
+
+/** What was sent. Anyone can make such a link: blanks are encoded and the rest is cut, so that it does not read as a sentence of this page. */
+function sentValue({ texts }: Asked, { reason }: Refusal, { clientId = "", redirectUri = "" }: NonNullable<FrontState["requested"]>) {
+  if (!isAbout(reason)) return undefined;
+  const name = ABOUT[reason];
+  const encoded = (name === "client_id" ? clientId : redirectUri).toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
+  const value = encoded.length > SHOWN ? `${encoded.slice(0, SHOWN)}…` : encoded;
+  return { name, value, remedy: texts.refusals.remedies[reason] };
+}
 
 type RefusalWords = Readonly<Record<"title" | "text", string>>;
 

@@ -21,7 +21,13 @@ interface Notice {
   readonly text: string;
   readonly more?: Part;
   /** Helps support find the case: the error code and the id of the request. */
-  readonly support?: { readonly code: string; readonly requestId: string; readonly description?: string | undefined };
+  readonly support?: {
+    readonly code: string;
+    readonly requestId: string;
+    readonly description?: string | undefined;
+    /** The member of an application's request at fault, as it was sent. */
+    readonly sent?: Readonly<Record<"name" | "value" | "remedy", string>> | undefined;
+  };
 }
 
 /** A page with one message. */
@@ -34,7 +40,12 @@ export const noticeView = ({ texts }: Pick<Writing, "texts">, { tone, title, tex
 ${more}
 </section>
 ${support && html`<p class="support">${texts.frame.forSupport} <span class="host">${support.code} ${support.requestId}</span></p>`}
-${support?.description !== undefined && html`<p class="support" lang="en">${support.description}</p>`}`,
+${support?.description !== undefined && html`<p class="support" lang="en">${support.description}</p>`}
+${
+  support?.sent &&
+  html`<p class="support">${support.sent.name}: <span class="host">${support.sent.value}</span></p>
+<p class="support">${support.sent.remedy}</p>`
+}`,
 });
 
 export const sendNotice = (asked: Asked, notice: Notice, status?: number): void => sendPage(asked, noticeView(asked, notice), status);
