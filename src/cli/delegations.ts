@@ -99,19 +99,25 @@ function endWords(ended: Delegation["ended"]): Cell {
 const GIVEN = { SCOPES: "scopes", AUDIENCE: "audience" } as const;
 const ENDING = { UNTIL: whenOf("expiresAt"), ENDED: ({ ended }: Pick<Delegation, "ended">) => endWords(ended) };
 
-const listing = (delegations: readonly Delegation[]): string =>
-  table(delegations, {
+/** Agents are named by the client_id in commands; names, which any client can choose, come last. */
+function listing(delegations: readonly Delegation[]): string {
+  const names = new Map(delegations.map(({ agent }) => [agent.clientId, agent.name]));
+  return table(delegations, {
     ...({ ID: "id", GRANT: "grantId", USER: "email" } as const),
     APPLICATION: ({ application }) => application.clientId,
     AGENTS: ({ chain }) => chain.join(" > "),
     ...{ ...GIVEN, ...ENDING },
+    NAMES: ({ application, chain }) => [named(application), ...chain.map((id) => names.get(id) ?? id)].join(" > "),
   });
+}
+
+const named = ({ name, clientId }: Delegation["agent"]): string => name ?? clientId;
 
 function shown({ root, delegations, complete }: Tree): string {
   const head = record({
     grant: root.id,
     user: `${root.email} (${root.userId})`,
-    application: root.application.clientId,
+    application: `${root.application.clientId} (${named(root.application)})`,
     scopes: root.scopes,
     audience: root.audience,
     issued: when(root.issuedAt),
@@ -123,6 +129,7 @@ function shown({ root, delegations, complete }: Tree): string {
     ID: "id",
     KIND: ({ kind }) => (kind === "id_jag" ? "assertion" : "token"),
     ...{ ...GIVEN, ISSUED: whenOf("issuedAt"), ...ENDING },
+    NAME: ({ agent }) => named(agent),
   });
   return [
     head,

@@ -10,7 +10,7 @@ type User = ManagementOutputs["operator"]["users"]["get"];
 type Row = ManagementInputs["operator"]["users"]["import"]["users"][number];
 
 /** `countersign users export` and `import`: one user a line, as JSON. */
-export function registerUserFileCommands(command: ReturnType<typeof managementCommands>): void {
+export function registerUserFileCommands(command: ReturnType<typeof managementCommands>, role: (value: string) => User["role"]): void {
   command("export", "print every user as a line of JSON (without password hashes), oldest first", async (admin) => {
     const users = await everyPage("users", (at) => admin.operator.users.list.query(at));
     const realms = await realmNames(admin);
@@ -28,6 +28,7 @@ export function registerUserFileCommands(command: ReturnType<typeof managementCo
   });
   command("import <file>", "add users from lines of JSON, with hashes of their passwords as passwordHash: all, or none", importFile)
     .option("--skip-existing", "leave out the lines whose address or id has an account")
+    .option("--role <role>", "role of users whose line has no `role`; without it: that of users who sign up", role)
     .option("--realm <realm>", "name or id of the realm of users whose line has no `realm`; without it: the default realm");
 }
 
@@ -36,7 +37,7 @@ interface Line {
   readonly user: Row;
 }
 
-type ImportOptions = { readonly skipExisting?: boolean; readonly realm?: string };
+type ImportOptions = { readonly skipExisting?: boolean; readonly realm?: string; readonly role?: Row["role"] };
 
 /** Users and bytes of one request, below the server's limits. */
 const CHUNK = { users: 2_000, bytes: 500_000 };
@@ -46,8 +47,8 @@ const CHUNK = { users: 2_000, bytes: 500_000 };
  * @throws {CommandFailure} which names the faulty lines, and what was imported if an address was taken after the check
  * @throws {PartlyDone} which names the lines that were imported, and those that may have been
  */
-async function importFile(admin: AdminClient, file: string, { skipExisting, realm }: ImportOptions): Promise<Output> {
-  const added = realm === undefined ? {} : { realm: (await realmFound(admin, realm)).name };
+async function importFile(admin: AdminClient, file: string, { skipExisting, realm, role }: ImportOptions): Promise<Output> {
+  const added = { ...(realm !== undefined && { realm: (await realmFound(admin, realm)).name }), ...(role !== undefined && { role }) };
   const lines = textIn(file)
     .split("\n")
     .flatMap((text, index) => (text.trim() === "" ? [] : [rowOf(text, index + 1, added)]));

@@ -13,6 +13,8 @@ type Role = User["role"];
 
 const role: (value: string) => Role = oneOf("user", "developer", "operator");
 
+const ROLE_BY_DEFAULT = "user (signs in), developer (makes clients) or operator; default: developer, or user unless DEVELOPERS is all";
+
 type NewcomerOptions = { readonly role?: Role; readonly realm?: string };
 type CreateOptions = NewcomerOptions & { readonly passwordFile?: string };
 type InviteOptions = NewcomerOptions & { readonly hours?: number; readonly language?: Language };
@@ -30,8 +32,7 @@ async function output(admin: AdminClient, listed: readonly User[], value: unknow
 }
 
 function registerNewcomerCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
-  const withOptions = (one: Command) =>
-    one.option("--role <role>", "user, developer or operator; default: that of users who sign up", role).addOption(REALM);
+  const withOptions = (one: Command) => one.option("--role <role>", ROLE_BY_DEFAULT, role).addOption(REALM);
   withOptions(
     command(
       "invite",
@@ -127,7 +128,7 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
   }).argument("<realm>");
   registerNewcomerCommands(command, terminal);
   registerInvitationCommands(command);
-  registerUserFileCommands(command);
+  registerUserFileCommands(command, role);
   registerUserFactorCommands(command, terminal);
   command(
     "enable <user>",

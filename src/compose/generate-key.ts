@@ -27,7 +27,12 @@ export async function generateKey({ rsa, mlDsa, out }: GenerateOptions): Promise
     const fault = FILE_FAULTS.get((error as NodeJS.ErrnoException).code);
     throw fault === undefined ? error : new Error(`${out} ${fault}`, { cause: error });
   }
-  process.stderr.write(`The key is in ${out}, readable by this user alone. The server takes it as ${settingOf({ rsa, mlDsa })}=@${out}\n`);
+  const uses = [
+    `The key is in ${out}, readable by this user alone.`,
+    `For the server: ${settingOf({ rsa, mlDsa })}=@${out}`,
+    ...(mlDsa ? [] : [`For a client (private_key_jwt): countersign clients update ID --jwks @${out}, which sends the public half alone`]),
+  ];
+  process.stderr.write(`${uses.join("\n")}\n`);
 }
 
 function pairOf(kind: "rsa" | "ed25519"): string {

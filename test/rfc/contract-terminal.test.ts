@@ -99,7 +99,9 @@ test("keys generate writes a new file that only its user can read, and never ove
   const directory = mkdtempSync(join(tmpdir(), "countersign-keys-"));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const file = join(directory, "key.pem");
-  expect(await inTerminal(["keys", "generate", "--out", file]).ended).toBe(0);
+  const made = inTerminal(["keys", "generate", "--out", file]);
+  expect(await made.ended).toBe(0);
+  for (const taken of ["JWT_PRIVATE_KEY=@", "--jwks @"]) expect(made.screen().replaceAll("\n", "")).toContain(`${taken}${file}`);
   const pem = readFileSync(file, "utf8");
   expect([statSync(file).mode & 0o777, pem.match(/BEGIN \w+ KEY/g)]).toEqual([0o600, ["BEGIN PRIVATE KEY", "BEGIN PUBLIC KEY"]]);
   const again = inTerminal(["keys", "generate", "--out", file]);

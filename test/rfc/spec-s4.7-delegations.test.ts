@@ -4,6 +4,7 @@ import { registerAgentCommands, registerDelegationCommands } from "../../src/cli
 import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { anAudit } from "../support/accounts.ts";
 import { adminAs, refusedWith } from "../support/admin.ts";
+import { runText } from "../support/database.ts";
 import { CRM, type delegating, MAIL, test } from "../support/delegation.ts";
 import { claimsOf } from "../support/flow.ts";
 import { OPERATOR, type TestServer } from "../support/server.ts";
@@ -230,16 +231,22 @@ describe("countersign delegations and countersign agents", () => {
   test("list, show and cut delegations", async ({ server }) => {
     const { admin, id: operator } = await adminAs(server.url);
     const { user, first, second } = await aChain(server, admin);
+    const name = (to: string) => runText(server.database.sql, "update clients set name = $1 where client_id = 'agent-2'", [to]);
+    await name("Researcher");
+    onTestFinished(() => void name("agent-2"));
     const listed = await run(server, "delegations", "list", "--user", user.email, "--live");
-    expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +USER +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED$/);
+    expect(listed.out.split("\n")[0]).toMatch(/^ID +GRANT +USER +APPLICATION +AGENTS +SCOPES +AUDIENCE +UNTIL +ENDED +NAMES$/);
     expect(listed.out).toMatch(
-      new RegExp(`^${second.id} +${second.grantId} +${user.email} +web +agent-1 > agent-2 +openid crm:read +`, "m"),
+      new RegExp(
+        `^${second.id} +${second.grantId} +${user.email} +web +agent-1 > agent-2 +openid crm:read .* web > agent-1 > Researcher$`,
+        "m",
+      ),
     );
     expect(await run(server, "delegations", "cut", second.id)).toEqual({ out: "ended: 1\n", err: "", code: 0 });
     const { out } = await run(server, "delegations", "show", first.grantId);
     expect(out).toMatch(new RegExp(`^user +${user.email} \\(${user.id}\\)$`, "m"));
-    expect(out).toMatch(new RegExp(`^ {2}agent-2 +${second.id} +token .* cut at \\S+ by user ${operator}$`, "m"));
-    expect(out).toMatch(/^ {4}agent-3 .* ended_above$/m);
+    expect(out).toMatch(new RegExp(`^ {2}agent-2 +${second.id} +token .* cut at \\S+ by user ${operator} +Researcher$`, "m"));
+    expect(out).toMatch(/^ {4}agent-3 .* ended_above +agent-3$/m);
     const ended = JSON.parse((await run(server, "delegations", "list", "--grant", first.grantId, "--ended", "--json")).out);
     expect(ended).toHaveLength(2);
     expect(ended).toMatchObject([

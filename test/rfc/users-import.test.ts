@@ -96,6 +96,15 @@ test("users are imported into the realm that their line names, else into the one
   expect(await users(["import", "--realm", "guests"], ['"text"', "[]"])).toMatchObject({ code: 1 });
 });
 
+test("users are imported with the role of their line, else with that of --role", async () => {
+  const lines = ["staff", "maker"].map((name, at) =>
+    JSON.stringify({ email: `${name}@roles.test`, role: at === 0 ? undefined : "developer" }),
+  );
+  expect(await users(["import", "--role", "user"], lines)).toMatchObject({ code: 0, out: "Imported 2 users.\n" });
+  const exported = (await users(["export"])).out.split("\n").filter((one) => one.includes("@roles.test"));
+  expect(exported.map((one) => JSON.parse(one).role).toSorted()).toEqual(["developer", "user"]);
+});
+
 const TWICE = "5b7e7b0e-3f5f-4f1e-8f5e-222222222222";
 const OF_OTHER_SERVER = "4F0B5C3E-9C61-4b5e-8f0a-1d2c3b4a5968";
 

@@ -186,7 +186,7 @@ export const de: Texts = {
     setRole: "Rolle ändern",
     roleOf: (email, role) => `${email} die Rolle ${role} geben`,
     roleMeans: {
-      user: "Anmeldung bei Anwendungen; hier kann nichts verwaltet werden.",
+      user: "Anmeldung bei Anwendungen. Clients können nur angelegt werden, wo DEVELOPERS auf all steht.",
       developer: "Eigene Clients können angelegt und verwaltet werden.",
       operator: "Hier ist alles erlaubt, wie Ihnen.",
     },

@@ -179,7 +179,7 @@ export const en = {
     setRole: "Change the role",
     roleOf: (email: string, role: string) => `Make ${email} ${role.toLowerCase()}`,
     roleMeans: {
-      user: "They sign in to applications, and can manage nothing here.",
+      user: "They sign in to applications. They create clients only where DEVELOPERS is all.",
       developer: "They can create and manage clients of their own.",
       operator: "They can do everything here, as you can.",
     },

@@ -164,6 +164,7 @@ function Invite({ opened, onClose }: { readonly opened: boolean; readonly onClos
       />
       <NativeSelect
         label={texts.role}
+        description={texts.roleMeans[oneOf(ROLES, role) ?? "user"]}
         value={role}
         onChange={({ currentTarget }) => setRole(currentTarget.value)}
         data={ROLES.map((value) => ({ value, label: texts.roles[value] }))}
