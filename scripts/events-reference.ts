@@ -112,7 +112,7 @@ const MEMBERS: Readonly<Record<Member, string>> = {
   repeats: "for how many further requests of the same kind the record stands",
   workloadIssuer: "the platform whose token the client used",
   workloadSubject: "the workload's name on that platform",
-  note: "what the actor wrote to explain the act",
+  note: "what the actor wrote to explain the act, or the name of a realm that was made or removed; of one that was renamed, before and after",
 };
 
 const HEAD = `# Events

@@ -19,7 +19,7 @@ import {
 } from "./provisioned-records.ts";
 import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { differencesMade } from "./provisioning-preview.ts";
-import { addRealm, changeRealm } from "./realms.ts";
+import { addRealm, changeRealm, isRealmName } from "./realms.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { resourceRecords } from "./resources.ts";
 import { type Sql, statements, type Tx } from "./sql.ts";
@@ -47,7 +47,9 @@ async function applyRealm({ name, ...change }: FileRealm, event: Event, tx: Tx):
   const { dynamicRegistrationScopes: scopes } = change;
   const audit = { ...event, event: "realm.changed", ...(scopes !== undefined && { scope: scopes.join(" ") }) } as const;
   const find = async () => (await tx.query<{ id: string }>(SQL.realmNamed, [name]))[0];
-  const fault = (await find()) === undefined ? realmNameFault(name) : undefined; // earlier releases took names that the API refuses
+  const isNew = (await find()) === undefined; // earlier releases took names that the API refuses
+  const isAlike = isNew && (await isRealmName(tx, name));
+  const fault = isAlike ? "is the name of another realm but for upper and lower case" : isNew ? realmNameFault(name) : undefined;
   if (fault !== undefined) throw refused([{ path: "name", message: fault }]);
   if ((await addRealm(tx, name, change, { ...audit, reason: "created" })) !== undefined) return "created";
   const known = await find();

@@ -23,16 +23,21 @@ const DEFAULT = "default";
 const counted = (kind: keyof RealmContents, rows: string): string =>
   `(select count(*)::int from (select from ${rows} limit ${TOTAL_LIMIT + 1}) as counted) as "${kind}"`;
 
+/** Realms of a name in whatever case. Earlier releases made some that differ in case alone; they stay. @param name an expression */
+const alike = (name: string): string =>
+  `realms as other where lower("left"(other.name, 100)) = lower("left"(${name}, 100)) and lower(other.name) = lower(${name})`;
+
 const SQL = statements("realm", {
   byId: `select ${REALMS.select(REALM)} from realms where id = $1::uuid`,
   default: `select ${REALMS.select(REALM)} from realms where name = 'default'`,
   named: "select id::text as id, name from realms where name = any($1::text[])",
   rename: `with changed as (
-     update realms set name = $2 where id = $1::uuid and not exists (select 1 from realms as other where other.name = $2) returning *),
+     update realms set name = $2 where id = $1::uuid and not exists (select 1 from ${alike("$2")} and other.id <> $1::uuid) returning *),
    logged as (${auditEach("changed", "$3")})
    select ${REALMS.select(REALM, "changed")} from changed`,
   // Whatever refers to the realm waits for the lock: it is counted here, or finds no realm. Invitations are removed with it.
   hold: "select name from realms where id = $1::uuid for update",
+  alike: `select 1 as one from ${alike("$1")}`,
   contents: `select ${counted("users", "users where realm_id = $1::uuid and deleted_at is null")},
      ${counted("leaving", "users where realm_id = $1::uuid and deleted_at is not null")},
      ${counted("connections", "connections where realm_id = $1::uuid")},
@@ -58,6 +63,7 @@ const records = managedRecords("realm", REALMS, {
   added: ["id", "name", ...SETTINGS],
   changed: SETTINGS,
   named: ({ id }) => ({ resources: [realmUri(id)] }),
+  joined: `where not exists (select 1 from ${alike("input.name")})`,
 });
 
 type Settings = Pick<RowOf<typeof REALMS>, (typeof SETTINGS)[number]>;
@@ -71,9 +77,12 @@ function changed(realm: Settings, { branding, ...change }: RealmChange): Setting
 
 const NEW = { dynamicRegistrationScopes: null, requiredAcr: null, branding: null };
 
-/** @returns undefined for a name that is taken */
+/** @returns undefined for a name that is taken, in whatever case */
 export const addRealm = (tx: Tx, name: string, settings: RealmChange, audit: AuditEntry) =>
-  records.on(tx).add({ id: newId(systemClock, randomBytes), name, ...changed(NEW, settings) }, audit);
+  records.on(tx).add({ id: newId(systemClock, randomBytes), name, ...changed(NEW, settings) }, { ...audit, note: name });
+
+/** Whether a realm has this name, in whatever case. */
+export const isRealmName = async (tx: Tx, name: string): Promise<boolean> => (await firstRow(tx, SQL.alike, [name])) !== undefined;
 
 /** @returns the realm before and after, the same object when nothing changes; undefined for an unknown one */
 export const changeRealm = (tx: Tx, id: string, change: RealmChange, audit: AuditEntry) =>
@@ -111,15 +120,17 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
   change: async (...change) => managed((await sql.transaction((tx) => changeRealm(tx, ...change)))?.after),
 
   rename: async (id, name, audit) => {
-    const realm = await firstRow<Realm>(sql, SQL.byId, [id]);
-    if (realm === undefined || realm.name === name) return realm;
-    if (realm.name === DEFAULT) return "default";
-    const parameters = [id, name, jsonRows([{ ...audit, resources: [realmUri(realm.id)] }])];
-    const renamed = await firstRow<Realm>(sql, SQL.rename, parameters).catch((error: unknown) => {
-      if (isUniqueViolation(error)) return undefined; // another realm has just got the name
+    const rename = async (tx: Tx) => {
+      const realm = await firstRow<Pick<Realm, "name">>(tx, SQL.hold, [id]);
+      if (realm === undefined || realm.name === name) return firstRow<Realm>(tx, SQL.byId, [id]);
+      if (realm.name === DEFAULT) return "default";
+      const entry = { ...audit, resources: [realmUri(id.toLowerCase())], note: `${realm.name} → ${name}` };
+      return (await firstRow<Realm>(tx, SQL.rename, [id, name, jsonRows([entry])])) ?? "taken";
+    };
+    return sql.transaction(rename).catch((error: unknown) => {
+      if (isUniqueViolation(error)) return "taken" as const; // another realm has just got the name
       throw error;
     });
-    return renamed ?? ((await firstRow<Realm>(sql, SQL.byId, [id])) && "taken");
   },
 
   remove: (id, audit) =>
@@ -129,7 +140,7 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
       if (realm.name === DEFAULT) return "default";
       const contents = await firstRow<RealmContents>(tx, SQL.contents, [id]);
       if (contents !== undefined && Object.values(contents).some((count) => count > 0)) return contents;
-      await records.on(tx).remove({ id }, audit);
+      await records.on(tx).remove({ id }, { ...audit, note: realm.name });
       return "removed";
     }),
 

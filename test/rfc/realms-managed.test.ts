@@ -101,7 +101,7 @@ describe("a user who is moved", () => {
 describe("the name of a realm", () => {
   test("has no blanks around it, and no other realm has it", async () => {
     expect(await aRealm("  visitors ")).toMatchObject({ name: "visitors" });
-    for (const name of ["visitors", " visitors", "visitors\u3000"])
+    for (const name of ["visitors", " visitors", "visitors\u3000", "Visitors", "VISITORS"])
       expect(await refusedWith(aRealm(name))).toMatchObject({ error: "conflict", issues: [{ path: "name" }] });
   });
 
@@ -125,11 +125,17 @@ describe("the name of a realm", () => {
     const { id, name: former } = await aRealm();
     const user = await operator.users.create.mutate({ email: anEmail(), password: PASSWORD, realmId: id });
     expect(await operator.realms.rename.mutate({ id, name: " Contractors " })).toMatchObject({ id, name: "Contractors" });
-    expect(await lastChange()).toMatchObject({ reason: "renamed", resources: [`realm:${id}`] });
+    expect(await lastChange()).toMatchObject({
+      reason: "renamed",
+      resources: [`realm:${id}`],
+      note: expect.stringMatching(/^realm \d+ → Contractors$/),
+    });
+    expect(await operator.realms.rename.mutate({ id, name: "CONTRACTORS" })).toMatchObject({ id, name: "CONTRACTORS" }); // its own name
+    expect(await operator.realms.rename.mutate({ id, name: "Contractors" })).toMatchObject({ id });
     expect(await operator.realms.get.query({ id })).toMatchObject({ name: "Contractors" });
     expect(await operator.users.get.query({ id: user.id })).toMatchObject({ realmId: id });
     expect(await aRealm(former)).toMatchObject({ name: former });
-    expect(await refusedWith(operator.realms.rename.mutate({ id, name: "guests" }))).toMatchObject({ error: "conflict" });
+    expect(await refusedWith(operator.realms.rename.mutate({ id, name: "Guests" }))).toMatchObject({ error: "conflict" });
     expect(await operator.realms.rename.mutate({ id, name: "Contractors" })).toMatchObject({ id });
     expect(await refusedWith(operator.realms.rename.mutate({ id: UNKNOWN, name: "Any" }))).toMatchObject({ error: "not_found" });
   });

@@ -117,6 +117,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     for (const [name, message] of [
       [" outskirts", "must not begin or end with a blank"],
       ["out\u200bskirts", "must not contain control, bidirectional or invisible characters"],
+      ["Default", "is the name of another realm but for upper and lower case"],
     ] as const)
       await expect(apply({ realms: [{ name: "default" }, { name }] })).rejects.toMatchObject({
         code: "invalid_request",

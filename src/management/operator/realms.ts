@@ -18,7 +18,10 @@ const realmView = ({ id, name, dynamicRegistrationScopes }: Realm) => ({ id, nam
 
 const nameTaken = () => {
   const issues = [{ path: "name", message: "is the name of another realm" }];
-  return new Refusal("conflict", "realm_known", { description: "There is a realm of this name.", issues });
+  return new Refusal("conflict", "realm_known", {
+    description: "There is a realm of this name. Upper and lower case do not count.",
+    issues,
+  });
 };
 
 const defaultStays = () =>
