@@ -22,7 +22,6 @@ export interface Caller {
 /** The part of an audit record that identifies the request. */
 export const auditOrigin = ({ address, requestId }: Caller): Pick<AuditEntry, "address" | "requestId"> => ({ address, requestId });
 
-/** The audit record of what a user did in a request. */
 export const auditOfUser = (event: AuditEvent, userId: string, caller: Caller, about?: Partial<AuditEntry>): AuditEntry => ({
   event,
   outcome: "success",

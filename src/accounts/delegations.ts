@@ -48,7 +48,6 @@ export interface Delegation {
   readonly ended: End | null;
 }
 
-/** The grant at the root of a tree of delegations. */
 export interface RootGrant
   extends Pick<Delegation, "id" | "userId" | "email" | "application" | "scopes" | "audience" | "issuedAt" | "ended"> {
   /** When the user signed out, in seconds since the epoch: since then, exchanges are refused. */
@@ -71,7 +70,6 @@ export type DelegationFilter = { readonly [Member in "userId" | "agent" | "grant
 export const DELEGATION_SORTS = ["created", "expires"] as const;
 export type DelegationSort = (typeof DELEGATION_SORTS)[number];
 
-/** The part of a tree to end. */
 export type Cut =
   | { readonly kind: "delegation"; readonly id: string }
   /** All delegations of an agent, for one user or for all in reach. Later ones are not affected. */
@@ -99,7 +97,6 @@ export interface DelegationGroup {
   readonly ended: number;
 }
 
-/** A picture of any number of delegations. */
 export interface DelegationGroups {
   /** Those with the most live delegations first. */
   readonly groups: readonly DelegationGroup[];

@@ -14,7 +14,6 @@ export interface Passkey {
   readonly copiedAt: number | null;
 }
 
-/** The public part of a passkey. */
 export interface PasskeyKey {
   readonly credentialId: Uint8Array;
   /** COSE_Key. */
@@ -37,7 +36,6 @@ export type FoundPasskey = PasskeyKey & { readonly id: string; readonly user: Us
 /** What the authenticator says at a use. A passkey can be synchronised later than it was made. */
 export type PasskeyUse = Pick<NewPasskey, "counter" | "backedUp">;
 
-/** The most passkeys of a user. */
 export const MAX_PASSKEYS = 20;
 
 /** Passkeys. Every write includes its audit record, and its message if there is one. */

@@ -37,7 +37,6 @@ const MAX_ITERATIONS = 2_000_000;
 /** Bytes of the key that one run of the iterations derives. */
 const BLOCK = { sha1: 20, sha256: 32, sha512: 64 } as const;
 
-/** Whether a text is the password of a hash. */
 type Verify = (text: string) => Promise<boolean>;
 
 const loadBcrypt = loadOnce(() => import("bcrypt"));

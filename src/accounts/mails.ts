@@ -4,7 +4,6 @@ import { hashSecret, newHexSecret, type RandomBytes, type SecretHash } from "../
 import { directionIn, type Language, TEXTS, type Texts } from "../texts/languages.ts";
 import type { MailMessage } from "./ports.ts";
 
-/** A link that cannot be used, or not again. */
 export const unusableLink = (reason: string): Refusal =>
   new Refusal("invalid_request", reason, { description: "This link is not valid, has been used already or has expired." });
 
@@ -14,7 +13,6 @@ export function linkTokenHash(token: string, malformed: string): SecretHash {
   return hashSecret(token.toLowerCase());
 }
 
-/** What mails need of the service. */
 export interface MailSenderPorts {
   /** Base URL of the service. Links are built from it, never from anything in a request. */
   readonly issuer: string;

@@ -62,7 +62,6 @@ export async function sendReset(
   await ports.passwordChanges.issueReset(user.email, link, mail, audit);
 }
 
-/** Whether an error is due to the link. */
 export const isStaleReset = (error: unknown): boolean =>
   isRefusal(error) && (error.reason === "reset_malformed" || error.reason === "reset_unusable");
 

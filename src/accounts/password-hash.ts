@@ -54,7 +54,6 @@ export function passwordHashing({
   };
 }
 
-/** The encoded form of an argon2id hash. */
 function argon2Text(cost: PasswordCost, salt: Uint8Array, digest: Uint8Array): string {
   const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replaceAll("=", "");
   return `$argon2id$v=19$m=${cost.memoryCost},p=${cost.parallelism},t=${cost.timeCost}$${base64(salt)}$${base64(digest)}`;

@@ -27,7 +27,6 @@ export type MailMessage = { readonly subject: string; readonly text: string; rea
 /** A message that waits in the outbox until a mail server accepts it. */
 export type Mail = MailMessage & { readonly to: string };
 
-/** A message claimed from the outbox. */
 export interface QueuedMail extends Mail {
   readonly id: string;
   /** Failed attempts so far. */
@@ -54,7 +53,6 @@ export type NewUser = Omit<User, "enabled" | "createdAt" | "updatedAt"> & { read
 /** A single-use token that proves an e-mail address. `ttl` in seconds, counted by the database's clock. */
 export type NewVerification = { readonly tokenHash: SecretHash; readonly ttl: number };
 
-/** A user with their password hash. */
 export interface Account {
   readonly user: User;
   /** Encoded argon2id hash; null without a password. */
@@ -183,7 +181,6 @@ export interface Session {
   readonly hasSecondFactor: boolean;
 }
 
-/** A session, and whose it is. */
 export type OwnSession = Pick<Session, "id" | "userId">;
 
 export type SignedIn = { readonly session: Session; readonly user: User };
@@ -228,7 +225,6 @@ export type NewConsent = Omit<Consent, "createdAt" | "updatedAt" | "lastUsedAt">
 export interface Consents {
   /** All active consents, newest first. */
   ofUser(userId: string): Promise<readonly Consent[]>;
-  /** A page of them. */
   list(userId: string, part: Part): Promise<Page<Consent>>;
   /**
    * Creates the consent of a user for a client, or adds scopes and resources to it. Does nothing when the session has ended.

@@ -69,7 +69,6 @@ export async function register(signUp: SignUp, ports: AccountPorts, caller: Call
   throw emailTaken();
 }
 
-/** The refusal of an address that has an account. */
 export const emailTaken = (): Refusal =>
   memberRefusal("conflict", "email_taken", "email", "There is already an account with this e-mail address.");
 

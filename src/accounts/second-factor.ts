@@ -7,7 +7,6 @@ import { auditOfUser, type Caller } from "./caller.ts";
 import { mailOf } from "./mails.ts";
 import type { FactorUse, SignedIn, User } from "./ports.ts";
 
-/** Loaded with the first code. */
 const otp = loadOnce(() => import("otplib"));
 
 /** Seconds of a time step (RFC 6238 §5.2). A code counts in its step and in those beside it. */

@@ -65,7 +65,6 @@ export interface Surroundings {
   readonly databaseClock: DatabaseClock;
   /** Counters and short-lived texts, shared by all processes. */
   readonly ephemeral: Ephemeral;
-  /** Logs a failure of background work. */
   readonly failed: Failed;
   /** Stop work that another process or the next start continues. They are run together, while requests are still served. */
   readonly background: (() => Promise<void>)[];

@@ -48,7 +48,6 @@ const LOADS: readonly (() => Promise<unknown>)[] = [
   () => import("@connectrpc/connect-node"),
 ];
 
-/** Starts the HTTP front over the core and its stores. */
 export async function composeFront(config: Config, sql: Sql, around: FrontSurroundings) {
   const { log, metrics } = around;
   const clock = around.databaseClock.seconds;
@@ -126,7 +125,6 @@ function coreOf({ tokenCore }: Config, { core, databaseClock, metrics, refusals,
   return { core: observedCore(tracedCore(remote, "client", tracing), metrics, refusals), ready: remote.ready };
 }
 
-/** Starts sending queued mails. */
 function openOutbox(config: Config, sql: Sql, { log, metrics, background }: FrontSurroundings) {
   if (config.environment === "production" && config.mail.smtpUrl === undefined)
     log.warn("mail_goes_to_files", { path: outboxDirectory(config.dataDir) });

@@ -75,7 +75,6 @@ export function accountStores(sql: Sql, wake: () => void) {
   };
 }
 
-/** What the pages have too. */
 type Shared = ReturnType<typeof accountStores> &
   Pick<UserPorts, "core" | "issuer" | "passwords" | "signUpPolicy" | "providers" | "box" | "clock" | "randomBytes"> &
   Pick<ManagementPorts, "deployment" | "settings"> & { readonly brandings: RefreshedBrandings };
@@ -115,7 +114,6 @@ export const managementPorts = (
   defaultEnvironment: config.defaultClientEnvironment,
 });
 
-/** Brandings that can be read before they are due. */
 type RefreshedBrandings = Brandings & { readonly refresh: () => Promise<void> };
 
 /** Shows a change in this process at once; others show it within seconds. */

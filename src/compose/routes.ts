@@ -49,7 +49,6 @@ import { vaultOf } from "./vault.ts";
 export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "diskIsFull" | "failed"> {
   readonly passwords: PasswordHashing;
   readonly core: TokenCore;
-  /** Whether a core answers this front. */
   readonly coreReady: () => Promise<boolean>;
   readonly alive: Lifecycle;
   readonly deployment: Pick<ManagementPorts, "deployment" | "settings">;
@@ -125,7 +124,6 @@ export function frontRoutes(config: Config, sql: Sql, parts: RouteParts) {
   return { routes, describeApi };
 }
 
-/** The ports of the pages and account endpoints. */
 function userPorts(config: Config, sql: Sql, parts: RouteParts) {
   const { core, fault, brandings, ephemeral, metrics, passwords, databaseClock } = parts;
   const box = vaultOf(config);

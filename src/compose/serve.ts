@@ -63,7 +63,6 @@ export async function serve(config: Config, role: Role): Promise<void> {
 /** Whether this is a checkout, which has the examples. The package is built. */
 const IS_CHECKOUT = import.meta.filename.endsWith(".ts");
 
-/** The example's default issuer. */
 const EXAMPLE_ISSUER = "http://localhost:3000";
 
 /** Whether log lines are for a developer's eyes. Elsewhere they are JSON. */

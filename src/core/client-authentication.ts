@@ -30,7 +30,6 @@ export interface Presented {
   readonly workload?: PresentedWorkload;
 }
 
-/** A workload's token, and what was found about it. */
 export type PresentedWorkload = FoundWorkload & { readonly token: WorkloadToken };
 
 const refuse = refusing("invalid_client");

@@ -127,7 +127,6 @@ async function attempt(delivery: LogoutDelivery, ports: LogoutPorts): Promise<vo
   return next === "give_up" ? deliveries.done(id) : deliveries.postponed(id, next.again);
 }
 
-/** The status of a response, or why there is none. */
 type Outcome = { readonly status?: number; readonly reason?: string };
 
 async function post(uri: string, delivery: LogoutDelivery, ports: LogoutPorts): Promise<Outcome> {

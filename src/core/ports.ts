@@ -89,7 +89,6 @@ export interface Grants {
   revoke(grantId: string, audit: AuditEntry): Promise<void>;
 }
 
-/** What a user has allowed a client. */
 export interface ConsentView {
   readonly scopes: readonly string[];
   readonly resources: readonly string[];
@@ -179,7 +178,6 @@ export interface LogoutSubscriptions {
   subscribe(sessionId: string, clientId: string): Promise<void>;
 }
 
-/** What the token core needs from outside. */
 export interface CorePorts {
   readonly issuer: string;
   readonly lifetimes: Lifetimes;
@@ -189,7 +187,6 @@ export interface CorePorts {
   readonly clients: ClientDirectory;
   readonly apiKeys: ApiKeyDirectory;
   readonly resources: ResourceDirectory;
-  /** REQUIRE_KNOWN_RESOURCES */
   readonly requireKnownResources: boolean;
   /** Undefined outside of development. */
   readonly resourceDiscovery: ResourceDiscovery | undefined;

@@ -38,7 +38,6 @@ export interface TokenState {
   readonly root: TokenRoot | undefined;
 }
 
-/** The grant from which a token descends. */
 export interface TokenRoot {
   readonly grantId: string;
   /** Seconds since the epoch of the real authentication. */
@@ -54,7 +53,6 @@ export interface TokenStates {
   revoke(token: TokenReference, expiresAt: number, audit: AuditEntry): Promise<void>;
 }
 
-/** The user of a grant, as rules and claims need them. */
 export interface Subject {
   readonly userId: string;
   readonly enabled: boolean;
@@ -150,7 +148,6 @@ export interface DeviceState {
   readonly resources: readonly string[];
   /** The client of a metadata document as it was at the request. */
   readonly documentClient?: Client | undefined;
-  /** The address that the request came from. */
   readonly address: string;
   /** Thumbprint of the key that the device proved: no other key redeems the device code. */
   readonly dpopJkt: string | null;

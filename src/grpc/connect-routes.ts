@@ -27,7 +27,6 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 type AsyncHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 const { introspect, introspectBatch, verifyApiKey } = IntrospectionService.method;
-/** The paths that `connectRoutes` answers. */
 export const CONNECT_PATHS: ReadonlySet<string> = new Set(
   [introspect, introspectBatch, verifyApiKey].map(({ name }) => `/${IntrospectionService.typeName}/${name}`),
 );

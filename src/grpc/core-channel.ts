@@ -45,7 +45,6 @@ export function connectToCore({ url, tls }: CoreAddress, at: string): Client {
 /** The host of a URL without the brackets of IPv6. */
 export const unbracketed = (hostname: string): string => hostname.replace(/^\[|\]$/g, "");
 
-/** The metadata of every call of a front. */
 export function frontMetadata({ secret }: CoreAddress): Metadata {
   const metadata = new Metadata();
   if (secret !== undefined) metadata.set("authorization", `Bearer ${secret}`);

@@ -14,7 +14,6 @@ import { authorizationOf, type UnaryCall } from "./served-call.ts";
 
 const BATCH_LIMIT = 100;
 
-/** Who calls, and until when. */
 export type IntrospectionCall = CallContext & { readonly client: PresentedCredential };
 
 /** IntrospectionService over the token core, for every listener that serves it. */

@@ -24,12 +24,10 @@ export function standardServices(server: Server, offered: readonly string[]) {
     new ReflectionService(descriptors, { services: [...offered, HEALTH] }).addToServer(server);
   });
   return {
-    /** Sets the state that health checking reports, for the server and for each of its services. */
     setServing(serving: boolean): void {
       state = serving ? "SERVING" : "NOT_SERVING";
       for (const name of ["", ...offered]) health?.setStatus(name, state);
     },
-    /** Loads and offers health checking and reflection. */
     load,
   };
 }

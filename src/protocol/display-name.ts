@@ -6,7 +6,6 @@ const MAX_LENGTH = 255;
 const VISIBLE = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Cn}\u2800]/u;
 const DECEIVING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 
-/** Whether a name has a visible character. */
 export const isVisible = (name: string): boolean => VISIBLE.test(name);
 /** Whether a name has control characters, or those that change the direction of text. */
 export const isDeceiving = (name: string): boolean => DECEIVING.test(name);

@@ -8,7 +8,6 @@ type GrantInit = NonNullable<MessageInitShape<typeof TokenRequestSchema>["grant"
 /** The member of the `grant` oneof that carries a grant. */
 export type GrantCase = Exclude<NonNullable<TokenRequest["grant"]["case"]>, "refusedTokenExchange">;
 
-/** The parameters of a grant as the core receives them. */
 export type GrantParams<Case extends GrantCase> = Extract<TokenRequest["grant"], { case: Case }>["value"];
 
 interface GrantRow<Member = string> {

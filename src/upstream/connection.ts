@@ -10,7 +10,6 @@ export type ConnectionProtocol = "oidc" | "github";
 export const CONNECTION_AUTH_METHODS = ["client_secret", "private_key_jwt", "none"] as const;
 export type ConnectionAuthMethod = (typeof CONNECTION_AUTH_METHODS)[number];
 
-/** What operators set on a connection. */
 export interface ConnectionSettings {
   /** Shown on buttons. */
   readonly title: string;
@@ -75,10 +74,8 @@ const PROVIDERS: Readonly<Record<Preset, (tenant: string) => Provider>> = {
   gitlab: () => ({ protocol: "oidc", issuer: "https://gitlab.com", title: "GitLab", scopes: OIDC_SCOPES }),
 };
 
-/** Members that may be left out. */
 export type Optional<Members> = { readonly [Member in keyof Members]?: Members[Member] | undefined };
 
-/** What a new connection is made of. */
 export interface ConnectionRequest extends Optional<Omit<ConnectionSettings, "clientId">> {
   readonly clientId: string;
   /** Default: the preset. */

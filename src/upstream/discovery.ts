@@ -14,7 +14,6 @@ const REMEMBERED = 100;
 
 export interface ProviderPorts {
   readonly fetch: GuardedSend;
-  /** Keys of issuers. */
   readonly keys: RemoteKeys;
   readonly box: SecretBox;
   readonly clock: Clock;

@@ -89,7 +89,6 @@ export interface LinkedIdentity extends Identity {
   readonly confirmed: boolean;
 }
 
-/** An account for a new identity. */
 export type UpstreamUser = Pick<User, "id" | "realmId" | "email" | "firstName" | "lastName" | "role">;
 
 export interface LinkedUser extends Pick<Account, "user" | "hasSecondFactor"> {

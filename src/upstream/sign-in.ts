@@ -21,7 +21,6 @@ export type ArrivedUser =
   | { readonly kind: "half"; readonly half: HalfSignedIn }
   | { readonly kind: "link_first" | "no_account" };
 
-/** The audit record of an upstream sign-in that was refused. */
 export const upstreamRefused = ({ issuer }: Pick<Connection, "issuer">, reason: string, caller: Caller, user?: User): AuditEntry => ({
   ...signInRefused(reason, user, caller),
   resources: [issuer],
@@ -110,7 +109,6 @@ async function enter(
   throw new Refusal("unauthenticated", "account_disabled", { description: "This account cannot sign in." });
 }
 
-/** What becomes of a user whom a provider has named. */
 export type Arrival =
   | ({ readonly kind: "sign_in" } & Pick<Account, "user" | "hasSecondFactor">)
   | { readonly kind: "open_account"; readonly email: string }

@@ -30,7 +30,6 @@ export function satisfies(query: CredentialQuery, claims: Readonly<Record<string
   return result.can_be_satisfied;
 }
 
-/** A wallet's response: a presentation or an error. */
 export type WalletResponse =
   | { readonly kind: "presentation"; readonly vpToken: string }
   | { readonly kind: "error"; readonly error: string };
@@ -45,7 +44,6 @@ export function readResponse(form: Form): WalletResponse | undefined {
   return error !== undefined && vpToken === undefined ? { kind: "error", error } : undefined;
 }
 
-/** The audit reason for a wallet's error. */
 export const walletErrorReason = (error: string): string =>
   WALLET_ERRORS.has(error) ? (error === "wallet_unavailable" ? error : `wallet_${error}`) : "wallet_error";
 

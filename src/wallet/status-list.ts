@@ -10,7 +10,6 @@ const MAX_BYTES = 1_048_576;
 const MAX_INFLATED = 8 * 1_048_576;
 const SKEW = 60;
 
-/** Where a credential's status is published. */
 export type StatusReference = { readonly uri: string; readonly index: number };
 
 /** The status reference of a credential, if it has one. Pure. @throws {Refusal} access_denied for others @see Token Status List §6.2 */

@@ -14,7 +14,6 @@ type Attempt<Result> = ProofOutcome<Result> & {
   readonly outdated?: Account | undefined;
 };
 
-/** What a password alone proves. */
 export const BY_PASSWORD = { acr: PASSWORD_ACR, amr: ["pwd"] } as const;
 
 /** Replaces a hash with outdated parameters. When the hashing queue is full, a later attempt does it. */

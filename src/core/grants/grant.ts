@@ -37,7 +37,6 @@ export interface GrantRequest<Case extends GrantCase = GrantCase> {
   readonly grant: Extract<TokenRequest["grant"], { readonly case: Case }>;
   readonly requestId: string;
   readonly prefetched: Prefetched;
-  /** The workload whose token the request presented. */
   readonly workload?: RequestWorkload;
   /** The key whose possession the request proved. */
   readonly confirmation?: Confirmation;
@@ -100,7 +99,6 @@ export const AGENT_NOT_PAUSED: Rule<{ readonly agentPaused: boolean }> = {
   check: ({ agentPaused }) => !agentPaused || refusing("unauthorized_client")("agent_paused"),
 };
 
-/** What every grant demands before its own rules. */
 export const GRANT_RULES: readonly Rule<Pick<GrantRequest, "client" | "grant">>[] = [GRANT_HELD, PARAMETERS_PRESENT];
 
 export async function termsOfAudience(client: Client, { resources }: Pick<Core, "resources">): Promise<readonly ResourceTerms[]> {

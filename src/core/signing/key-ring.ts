@@ -22,7 +22,6 @@ export interface SigningKeys {
   readonly hybrid: MldsaKey | undefined;
 }
 
-/** The keys of a running core. */
 export type Keys = Awaited<ReturnType<typeof openKeys>>;
 
 /** Seconds for which a key is published before it signs: it has to reach every core and front, and then verifiers that cache a key set. */
@@ -179,7 +178,6 @@ export async function openKeys(ring: KeyRing, register: KeyRegister, clock = () 
     byId: (kid: string): VerificationKey | undefined => verifying.get(kid),
     /** Reads the register, determines which keys may sign, and marks those as in use. */
     refresh,
-    /** The JWK Set document. */
     jwksJson: (): string => document,
   };
 }

@@ -18,7 +18,6 @@ export interface MldsaKey {
 /** Signs each input off the main thread, or in its own turn of the event loop. */
 interface Engine {
   readonly publicKey: Uint8Array;
-  /** Concurrent signatures. */
   readonly atOnce: number;
   sign(input: Uint8Array): Promise<Uint8Array>;
 }

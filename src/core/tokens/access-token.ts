@@ -49,7 +49,6 @@ export interface AccessTokenContents {
   readonly signedIn?: SignInClaims | undefined;
 }
 
-/** What a token says about the sign-in of its user. */
 export type SignInClaims = Pick<AccessTokenClaims, "acr" | "amr" | "auth_time">;
 
 /** Empty where the authorization request did not ask. @param authTime seconds since the epoch */

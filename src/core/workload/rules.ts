@@ -11,7 +11,6 @@ export type MappedIdentity = Pick<WorkloadIdentity, "subject" | "claims"> & { re
 /** A trusted platform, with the identities on it that a subject matches. */
 export type KnownIssuer = WorkloadIssuer & { readonly identities: readonly MappedIdentity[] };
 
-/** A workload in audit records. */
 export type WorkloadName = Pick<AuditEntry, "workloadIssuer" | "workloadSubject">;
 
 export interface WorkloadPorts {

@@ -17,7 +17,6 @@ const KEYS = "/api/clients/:clientId/api-keys";
 
 type Operation = Omit<ZodOpenApiOperationObject, "tags" | "security">;
 
-/** Routes below `/api/clients` with their API description. */
 const routesOf =
   (tag: string, print: ErrorPrinter) =>
   (method: Method, path: Route["path"], answer: Handler, describe: () => Operation): Route => ({
@@ -154,7 +153,6 @@ async function assertNoBody(ctx: FrontContext, options: ManagementRoutesOptions)
 
 const moment = () => z.int().meta({ description: "Milliseconds since 1970." });
 
-/** A client as its developer reads it. */
 const ClientView = lazily(() =>
   z
     .strictObject({
@@ -190,7 +188,6 @@ export const ClientWithSecret = lazily(() =>
 );
 export const ClientList = () => z.strictObject({ clients: z.array(ClientView()) });
 
-/** A static API key without the key. */
 const ApiKeyView = lazily(() =>
   z
     .strictObject({
@@ -213,7 +210,6 @@ export const CreatedApiKey = lazily(() =>
 );
 export const ApiKeyList = () => z.strictObject({ apiKeys: z.array(ApiKeyView()) });
 
-/** What the client routes have in common in the API description. */
 const clientParameter = () => ({ path: z.object({ id: z.uuid() }) });
 const clientKeysParameter = () => ({ path: z.object({ clientId: z.uuid() }) });
 const keyParameters = () => ({ path: z.object({ clientId: z.uuid(), keyId: z.uuid() }) });

@@ -18,7 +18,6 @@ import { jsonBody } from "../http/body.ts";
 import type { FrontContext, Handler } from "../http/routes.ts";
 import type { FrontTelemetry } from "../http/steps.ts";
 
-/** What both forms of the management API need. */
 export interface ManagementRoutesOptions extends Pick<FrontTelemetry, "fault"> {
   readonly issuer: string;
   readonly ports: ManagementPorts;

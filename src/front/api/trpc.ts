@@ -13,7 +13,6 @@ import { endWithReader } from "../http/server.ts";
 import { contextOf, type ManagementRoutesOptions } from "./context.ts";
 
 const ENDPOINT = "/trpc";
-/** Calls in one batch. */
 const BATCH_LIMIT = 20;
 /** Bytes of a body; a provisioning file or a logo may be longer. */
 const BODY_LIMIT = 64 * 1024;

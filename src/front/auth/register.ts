@@ -34,7 +34,6 @@ export const registerRoute = (ports: UserPorts): Route =>
     async (ctx, signUp) => sendJson(ctx, userView(await register(signUp, ports, callerOf(ctx))), 201),
   );
 
-/** The user as registration returns it. */
 const userView = ({ id, email, emailVerified, realmId, createdAt, updatedAt }: User) =>
   inMilliseconds({ id, email, emailVerified, realmId, createdAt, updatedAt }, "createdAt", "updatedAt");
 

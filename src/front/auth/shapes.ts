@@ -96,5 +96,4 @@ export const accountRoute = <Body extends z.ZodType>(
   answer: async (ctx) => answer(ctx, await accountBody(ctx, body)),
 });
 
-/** An error of the account endpoints in the API description. */
 export const unavailable = () => ({ "503": apiError("Not able to answer now; see Retry-After.") });

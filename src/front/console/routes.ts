@@ -11,7 +11,6 @@ import type { FrontContext, Handler, Route } from "../http/routes.ts";
 
 export interface ConsoleOptions {
   readonly issuer: string;
-  /** As the console names it. */
   readonly environment: string;
   readonly requirePushedRequests: boolean;
   readonly randomBytes: RandomBytes;

@@ -26,7 +26,6 @@ export interface AppOptions extends Omit<EdgeOptions, "requests" | "https"> {
   readonly listeners?: ReadonlyMap<string, RequestListener>;
   /** A fresh id for each request. */
   readonly requestId: () => string;
-  /** The address that a request comes from. */
   readonly addressOf: (req: IncomingMessage) => string;
   /** Requests in flight above which others are answered 503; by default 512, and of hot routes as many as the event loop bears (admission.ts). */
   readonly cap?: number;
@@ -128,7 +127,6 @@ interface HotRoute {
   readonly refuse: ((res: ServerResponse) => void) | undefined;
 }
 
-/** The hot routes by path and method. */
 function hotRoutesOf(options: AppOptions, edge: EdgeOptions): Map<string, Map<string, HotRoute>> {
   const byPath = new Map<string, Map<string, HotRoute>>();
   for (const route of options.routes.filter((one): one is Extract<Route, { hot: true }> => one.hot === true))

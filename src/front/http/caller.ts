@@ -40,7 +40,6 @@ export function hasForwardedHeaders({ headers }: IncomingMessage): boolean {
   return false;
 }
 
-/** The caller, for limits, audit records and mails. */
 export const callerOf = (ctx: FrontContext): Caller => ({
   address: ctx.state.address,
   limitKey: limitKey(ctx.state.address),

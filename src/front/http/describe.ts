@@ -97,7 +97,6 @@ export const assertionFields = () => ({
   client_assertion: z.string().optional(),
 });
 
-/** The parameters of an authorization request in the API description. */
 export const authorizeParameters = () =>
   z.object({
     response_type: z.literal("code"),

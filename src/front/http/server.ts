@@ -100,7 +100,6 @@ export async function listen(options: ListenOptions) {
 
 interface Opened {
   readonly server: Server;
-  /** Its open connections. */
   readonly sockets: ReadonlySet<Socket>;
 }
 

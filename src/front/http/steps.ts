@@ -30,10 +30,8 @@ export interface EdgeOptions {
   readonly https: boolean;
 }
 
-/** The part of a route that its middleware needs. */
 export type Step<Context> = Pick<RouteOf<Context>, "print" | "answer" | "essential" | "cors"> & { readonly name: string };
 
-/** Headers of every response. */
 export function commonHeaders(
   ctx: Pick<HotContext, "set">,
   requestId: string,
@@ -130,7 +128,6 @@ export interface Lifecycle {
   leaving?: boolean;
 }
 
-/** The requests in flight, each with a deadline. */
 export type InFlight = ReturnType<typeof inFlight>;
 
 type Work = (signal: AbortSignal, receive: Receive) => Promise<void> | void;

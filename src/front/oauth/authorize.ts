@@ -54,7 +54,6 @@ const BY_REDIRECT: ReadonlySet<RefusalCode> = new Set([
   "interaction_required",
 ]);
 
-/** A request of a browser that is about an authorization request. */
 type Asking = { readonly ports: UserPorts; readonly cookies: Cookies; readonly ctx: FrontContext };
 
 /** Sends the browser on with the answer to a request. A device has no redirect URI: it gets its answer at the token endpoint. */

@@ -31,7 +31,6 @@ import type { AccountPage } from "./views/cards.ts";
 import { type Asked, type FailedForm, type ReturnTo, returnToMember, type Site } from "./views/layout.ts";
 import { ACCOUNT_START, CONFIRM_ADDRESS, PROVED_PAGES } from "./views/sections.ts";
 
-/** What every page works with. */
 export interface PageKit {
   readonly ports: UserPorts;
   readonly cookies: Cookies;
@@ -43,7 +42,6 @@ export type Visit = PageKit & Asked & { readonly caller: Caller };
 
 export type PageHandler<Of extends Visit = Visit> = (visit: Of) => Promise<void> | void;
 
-/** A page with a form. */
 export type FormHandlers = { readonly GET: PageHandler; readonly POST: PageHandler };
 
 /** What a form does. @returns the path to redirect to, or undefined when it has answered */
@@ -224,7 +222,6 @@ export async function rememberBrowser({ ports, cookies, ctx }: Visit, { id, emai
   cookies.startDevice(ctx, device, DEVICE_TTL);
 }
 
-/** Gives a browser the session of a user who has signed in. */
 export async function startBrowserSession(visit: Visit, { user, secret }: Pick<NewSession, "user" | "secret">): Promise<void> {
   visit.cookies.startSession(visit.ctx, secret, visit.ports.sessionTtl);
   await rememberBrowser(visit, user);

@@ -112,7 +112,6 @@ const Health = lazily(() => {
 interface SystemOptions {
   readonly issuer: string;
   readonly brandings: Brandings;
-  /** The metrics in Prometheus format. */
   readonly exposition: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 

@@ -145,7 +145,6 @@ const fields = (rows: readonly FieldRow[]): Markup =>
 /** The name of a schema that stands elsewhere. */
 const nameOf = ({ $ref }: Schema): string | undefined => $ref?.split("/").at(-1);
 
-/** The type of a schema in words, with links to named ones. */
 function typeOf(schema: Schema): Part {
   const name = nameOf(schema);
   if (name !== undefined) return html`<a href="#schema-${name}">${name}</a>`;

@@ -10,7 +10,6 @@ import { exceptHead, type FrontContext } from "../http/routes.ts";
 import type { PageKit } from "../pages/kit.ts";
 import type { WalletHandlers } from "./routes.ts";
 
-/** What the wallet routes and pages work with. */
 export type WalletKit = PageKit & { readonly linking: LinkingPorts };
 
 export const walletHandlers = (kit: WalletKit): WalletHandlers => ({

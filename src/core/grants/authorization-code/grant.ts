@@ -93,7 +93,6 @@ export async function redeemCode(
   return { ...answer, ...(refresh && { refreshToken: refresh.token }), ...(idToken !== undefined && { idToken }) };
 }
 
-/** What the code would bring, as `explain` shows it. */
 export const previewOfCode = (
   { code, audience, terms }: Pick<Redemption, "code" | "audience" | "terms">,
   { client }: Pick<GrantRequest, "client">,

@@ -91,7 +91,6 @@ export function boundTo(requested: readonly string[], client: Client, { resource
   return { bound, audience: narrowResource(requested, bound, disabledAmong(bound, terms)), terms };
 }
 
-/** In order. */
 export const CODE_RULES: readonly RuleHead[] = [
   CODE_VERIFIER_FORM,
   CODE_KNOWN,

@@ -75,7 +75,6 @@ interface OwnToken extends Pick<GrantRequest, "client" | "requestId" | "confirma
   readonly grantType: GrantType;
 }
 
-/** Issues a client's own token, with its record. */
 export async function issueOwnToken(token: OwnToken, core: Core): Promise<TokenAnswer> {
   const { client, requestId, confirmation: cnf, scopes, audience, terms, grantType } = token;
   const { clientId } = client;

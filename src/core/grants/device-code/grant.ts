@@ -69,7 +69,6 @@ const RESOURCE: Rule<Approved, Bound> = {
   check: ({ client, params, code }) => boundTo(params.resource, client, code),
 };
 
-/** In order. */
 const DEVICE_RULES: readonly RuleHead[] = [DEVICE_CODE_KNOWN, ...REQUEST_RULES, APPROVED, USER_ENABLED, AGENT_NOT_PAUSED, SCOPE, RESOURCE];
 
 interface StoredRequest {

@@ -185,7 +185,6 @@ const SCOPE: Rule<AssertionFacts & { readonly audience: readonly string[] }, rea
   },
 };
 
-/** In order. */
 export const ASSERTION_RULES: readonly RuleHead[] = [VALID_HERE_AND_NOW, SUBJECT, UNDERSTOOD, CHAIN_LENGTH, RESOURCE, SCOPE];
 
 /** What the store checks while it accepts an assertion. @see IdentityAssertions */

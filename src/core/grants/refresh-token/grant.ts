@@ -98,7 +98,6 @@ const RESOURCE: Rule<FamilyFacts, { readonly audience: readonly string[]; readon
   },
 };
 
-/** In order. */
 const REFRESH_RULES: readonly RuleHead[] = [TOKEN_KNOWN, ...FAMILY_RULES, TOKEN_UNUSED, SCOPE, RESOURCE];
 
 interface RefreshRequest {

@@ -79,7 +79,6 @@ const WORKLOAD_CLIENT: Rule<Client | undefined, Client> = {
   },
 };
 
-/** In order. */
 export const WORKLOAD_RULES: readonly RuleHead[] = [
   WORKLOAD_FORM,
   WORKLOAD_ISSUER,

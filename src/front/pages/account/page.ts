@@ -52,7 +52,6 @@ export const dataPage = accountPageHandler(async (visit, { signedIn: { user } })
   });
 });
 
-/** POST /account/profile: first and last name. */
 export const profilePage = accountForm(
   async (visit, form, { user }) => {
     await rename(user, assertShape(NameBody, typedName(form)), visit.ports.users, visit.caller);
@@ -64,7 +63,6 @@ export const profilePage = accountForm(
 
 const typedName = (form: Form) => ({ firstName: form.get("firstName") ?? "", lastName: form.get("lastName") ?? "" });
 
-/** POST /account/revoke: removes a consent. */
 export const revokePage = accountForm(async (visit, form, { user }) => {
   await goneAfter(revokeConsent(form.get("consent") ?? "", user.id, visit.ports.consents, visit.caller));
   return donePath(visit, ACCOUNT_START, "revoked");

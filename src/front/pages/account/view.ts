@@ -8,7 +8,6 @@ import { effectiveScopes, type Names, namesOf, scopeWords, shownHost, shownName,
 /** Applications that the page lists. */
 const PAGE_LIMIT = 50;
 
-/** What the page shows besides the account. */
 interface Shown extends FailedForm {
   readonly done?: string | undefined;
   /** The name as typed, where it could not be saved. */

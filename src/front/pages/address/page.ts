@@ -112,7 +112,6 @@ export const confirmAddressPage: FormHandlers = {
 };
 
 const STOP = "address-stop";
-/** The value of `done` after a change was stopped. */
 const STOPPED = "stopped";
 
 async function showStop(visit: Visit, link: string, failed: FailedForm = {}): Promise<void> {

@@ -82,12 +82,9 @@ export const resumeAgentPage = accountForm(async (visit, form, { user }) => {
   return donePath(visit, PATH, items.length === 0 ? "resumed" : "stillPaused");
 });
 
-/** What every part of the page needs. */
 interface Print extends Visit, Names {
   readonly token: string;
-  /** The clients that are named by client_id. */
   readonly clients: ReadonlyMap<string, NamedTarget>;
-  /** The name of the agent with this client_id. */
   readonly named: (clientId: string) => string;
 }
 
@@ -111,7 +108,6 @@ ${held.length > 0 && form(print, "end", member, texts.endAll, texts.endAllOf(nam
 </section>`;
 }
 
-/** The status of the agent as a tag. */
 function standing(texts: Texts["agents"], { held, pausedByUser, pausedByOperator }: AgentCard): Part {
   if (pausedByUser !== undefined || pausedByOperator !== undefined) return html` <span class="tag tag-new">${texts.paused}</span>`;
   if (held.some(({ ended }) => ended === null)) return html` <span class="tag tag-good">${texts.acts}</span>`;

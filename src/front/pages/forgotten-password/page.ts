@@ -22,9 +22,7 @@ import { accountName, type FailedForm, hidden, html, type ReturnTo } from "../vi
 
 const FORGOT = "forgot";
 const RESET = "reset";
-/** The value of `done` after a link was asked for. */
 const SENT = "sent";
-/** The value of `done` after a new password was set. */
 const CHANGED = "changed";
 
 const NEW_PASSWORD = { name: "password", type: "password", autocomplete: "new-password", autofocus: true } as const;

@@ -11,7 +11,6 @@ export const APP_OVER = "appOver";
 export const appOverFaults = ({ texts }: Visit, done: string | undefined): readonly Fault[] =>
   done === APP_OVER ? [{ message: texts.authenticatorApp.over }] : [];
 
-/** What the security page knows about apps. */
 interface AppCard {
   readonly token: string;
   readonly secondFactor: SecondFactorState;

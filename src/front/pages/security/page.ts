@@ -55,19 +55,16 @@ export const securityPage = accountPageHandler((visit, { signedIn, done }) =>
   showSecurity(visit, signedIn, { done, faults: appOverFaults(visit, done) }),
 );
 
-/** POST /account/security/sessions/end: signs out one session elsewhere. */
 export const endSessionPage = accountForm(async (visit, form, { user }) => {
   await goneAfter(signOutElsewhere(form.get("session") ?? "", user.id, visit.ports.sessions, visit.caller));
   return donePath(visit, "/account/security", "session");
 });
 
-/** POST /account/security/sessions/end-others: signs out every session but this one. */
 export const endOtherSessionsPage = accountForm(async (visit, _form, { user, session }) => {
   await signOutOthers(session.id, user.id, visit.ports.sessions, visit.caller);
   return donePath(visit, "/account/security", "others");
 });
 
-/** What every part of the page needs. */
 type Card = Visit & { readonly token: string };
 
 /** @param current the id of the session of this browser */
@@ -117,7 +114,6 @@ ${!here && buttonForm(site.path("/account/security/sessions/end"), token, { word
 const deviceWords = (texts: Texts["security"], { browser, system }: LiveSession): string =>
   browser !== null && system !== null ? texts.device(browser, system) : (browser ?? system ?? texts.unknownDevice);
 
-/** The passkeys of a user, and the form for another. */
 function passkeyCard(card: Card, passkeys: readonly Passkey[]): Markup {
   const { site, language, token } = card;
   const { security: texts, words } = card.texts;

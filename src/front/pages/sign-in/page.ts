@@ -180,7 +180,6 @@ const latePath = (site: Site, step: string, returnTo: ReturnTo): string =>
 /** What waits for a code: a sign-in, or a session that is to be raised. */
 type Waiting = { readonly half: HalfSignedIn } | { readonly half?: undefined; readonly signedIn: SignedIn };
 
-/** Asks for a code of the authenticator app, or a recovery code. */
 function showCodeForm(visit: Visit, step: string, returnTo: ReturnTo, failed: FailedForm = {}): void {
   const { site } = visit;
   const { secondFactor: texts, words } = visit.texts;

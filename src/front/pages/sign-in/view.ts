@@ -16,9 +16,7 @@ export interface SignInPage {
   readonly stronger?: "mfa" | "phr" | undefined;
   /** Whether browsers can use passkeys at this address. */
   readonly passkeys: boolean;
-  /** Whether users may open accounts by themselves. */
   readonly mayJoin: boolean;
-  /** Other identity providers that sign users in. */
   readonly connections: readonly OfferedConnection[];
 }
 

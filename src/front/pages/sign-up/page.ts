@@ -85,7 +85,6 @@ async function enter(visit: Visit, account: NewAccount, returnTo: ReturnTo): Pro
   sendRedirect(visit.ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo));
 }
 
-/** The value of `done` after another mail was requested. */
 const AGAIN = "again";
 
 /** GET /signup/sent: the mail is on its way. A separate page, so that reloading it does not sign up again. */

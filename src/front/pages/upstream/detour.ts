@@ -10,7 +10,6 @@ import { expired, extendRequest } from "../../oauth/pending-request.ts";
 import { PENDING_ACTION_TTL, returnToOf, type Visit } from "../kit.ts";
 import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
 
-/** The path that sends the browser to a provider. */
 export const upstreamPath = (site: Site, name: string, returnTo: ReturnTo, email: string): string =>
   site.path(`/signin/${name}?login_hint=${encodeURIComponent(email)}`, returnTo);
 

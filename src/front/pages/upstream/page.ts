@@ -31,7 +31,6 @@ export const upstreamPage = async (visit: Visit) => {
   await leave(visit, connection, signedIn, { connectionId: connection.id, returnTo, linkFor: undefined, again });
 };
 
-/** Sends the browser to a provider. */
 async function leave(visit: Visit, connection: Connection, signedIn: SignedIn | undefined, detour: Detour): Promise<void> {
   const loginHint = queryMember(visit, "login_hint")?.slice(0, 254);
   try {
@@ -44,7 +43,6 @@ async function leave(visit: Visit, connection: Connection, signedIn: SignedIn | 
   }
 }
 
-/** Whether the application asks for a fresh proof. */
 async function isAskedToProve(visit: Visit, { requestId }: ReturnTo): Promise<boolean> {
   if (requestId === undefined) return false;
   const pending = await waitingRequest(visit, requestId);
@@ -160,7 +158,6 @@ export const identitiesPage = provedForm(async (visit, form, signedIn) => {
   }
 });
 
-/** Sends the browser to the provider of which an account is linked. */
 async function startLink(visit: Visit, signedIn: SignedIn, name: string): Promise<undefined> {
   const connection = await connectionNamed(visit, name);
   await leave(visit, connection, signedIn, { connectionId: connection.id, returnTo: {}, linkFor: signedIn.session.id, again: false });

@@ -30,7 +30,6 @@ interface Notice {
   };
 }
 
-/** A page with one message. */
 export const noticeView = ({ texts }: Pick<Writing, "texts">, { tone, title, text, more, support }: Notice): HostedPage => ({
   title,
   content: html`<section class="card notice notice-${tone}">
@@ -53,7 +52,6 @@ export const sendNotice = (asked: Asked, notice: Notice, status?: number): void 
 /** The link to the next step. */
 export const wideLink = (path: string, words: string): Markup => html`<a class="button button-wide" href="${path}">${words}</a>`;
 
-/** A card with one form, and what surrounds it. */
 interface FormCard {
   readonly title: string;
   /** The heading, where it differs from the title of the page. */
@@ -61,7 +59,6 @@ interface FormCard {
   readonly lead?: Part;
   /** The path to post to. */
   readonly action: string;
-  /** The hidden members. */
   readonly members: Part;
   readonly fields?: readonly Field[];
   readonly submit: string;
@@ -72,11 +69,10 @@ interface FormCard {
   /** Within the card, at its end: other ways than the form. */
   readonly others?: Part;
   readonly below?: Part;
-  /** Additional elements of the page's head. */
   readonly head?: Part;
 }
 
-/** Such a page, again after a form that failed. */
+/** A page with one form, again after it failed. */
 export const formView = (
   { language }: Pick<Writing, "language">,
   { faults = [] }: FailedForm,
@@ -114,7 +110,6 @@ export interface AccountPage {
 /** `path`: of the page in the navigation. `done`: what was just done, in words. */
 type AccountFrame = Omit<HostedPage, "width" | "aside" | "content"> & { readonly path: string; readonly done?: string | undefined };
 
-/** Sends a page with the navigation of the account. */
 export function sendAccountPage(asked: Asked, { path, done, ...frame }: AccountFrame, content: Part, status?: number): void {
   const { site } = asked;
   const { accountNav: texts, words } = asked.texts;
@@ -142,7 +137,6 @@ ${content}`,
 export const doneWords = (words: Readonly<Record<string, string>>, done: string | undefined): string | undefined =>
   done !== undefined && Object.hasOwn(words, done) ? words[done] : undefined;
 
-/** The script of pages with such a form. */
 export const passkeyHead = (site: Site): Markup => html`<script type="module" src="${site.path(PASSKEY_SCRIPT.path)}"></script>`;
 
 interface PasskeyForm {

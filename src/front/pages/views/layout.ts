@@ -9,7 +9,6 @@ import { MARK, PAGE_SCRIPT, STYLE } from "../assets.ts";
 import { brandFiles } from "../brand-files.ts";
 import { SECTIONS } from "./sections.ts";
 
-/** How pages refer to the service. */
 export type Site = Readonly<ReturnType<typeof siteOf>>;
 
 /** @param issuer base URL; links are built from nothing else  @param wallets whether wallets can be linked */
@@ -95,7 +94,6 @@ export interface HostedPage {
   readonly content: Part;
 }
 
-/** What surrounds a page for one request. */
 type Surroundings = Pick<FrontState, "sameInLanguage" | "realmId" | "signedInAs" | "hasConsole">;
 
 export function printPage({ site, language, texts }: Writing, page: HostedPage, around: Surroundings = {}): string {
@@ -147,7 +145,6 @@ function brandLinks(language: Language, { termsUrl, privacyUrl, support }: Brand
   return html`<ul class="foot-links">${links}</ul>`;
 }
 
-/** Links to the same page in the other languages. */
 function languageChoice(shown: Language, sameInLanguage: string): Markup {
   const links: Markup[] = [];
   for (const language of LANGUAGES) {

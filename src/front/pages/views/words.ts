@@ -116,7 +116,6 @@ export function isOnThisDevice(uri: string): boolean {
   return url !== undefined && (LOOPBACK.has(url.hostname) || !WEB_PROTOCOLS.has(url.protocol));
 }
 
-/** A scope as it is shown. */
 export interface ScopeWords {
   readonly title: string;
   readonly detail: string;
@@ -142,7 +141,6 @@ export const effectiveScopes = (scopes: readonly string[], hasRefreshTokens: boo
 export type Described = ReadonlyMap<string, ScopeDescription>;
 
 const BUILT_IN: Described = new Map(BUILT_IN_SCOPES.map((scope) => [scope.name, scope]));
-/** Whether there are words for a scope. */
 export const isDescribed = (scope: string, described: Described): boolean => described.has(scope) || BUILT_IN.has(scope);
 
 /**
