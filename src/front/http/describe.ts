@@ -12,6 +12,10 @@ export function lazily<Schema>(make: () => Schema): () => Schema {
   };
 }
 
+/** A named schema of the API description. */
+export const schema = <Members extends z.ZodRawShape>(id: string, members: () => Members, description?: string) =>
+  lazily(() => z.object(members()).meta({ id, ...(description !== undefined && { description }) }));
+
 export const json = (description: string, schema: z.ZodType): ZodOpenApiResponseObject => ({
   description,
   content: { "application/json": { schema } },
@@ -43,20 +47,17 @@ export function publicOperation(tag: string, summary: string, responses: ZodOpen
   return { tags: [tag], summary, security: [], responses };
 }
 
-export const OauthError = lazily(() =>
-  z.object({ error: z.string().meta({ example: "invalid_request" }), error_description: z.string().optional() }).meta({ id: "OAuthError" }),
-);
+export const OauthError = schema("OAuthError", () => ({
+  error: z.string().meta({ example: "invalid_request" }),
+  error_description: z.string().optional(),
+}));
 
-const ApiError = lazily(() =>
-  z
-    .object({
-      statusCode: z.int(),
-      error: z.string(),
-      message: z.string(),
-      issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-    })
-    .meta({ id: "ApiError" }),
-);
+const ApiError = schema("ApiError", () => ({
+  statusCode: z.int(),
+  error: z.string(),
+  message: z.string(),
+  issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+}));
 
 /** An error of the routes that are neither OAuth nor a page. */
 export const apiError = (description: string): ZodOpenApiResponseObject => json(description, ApiError());

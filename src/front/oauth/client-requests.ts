@@ -19,6 +19,7 @@ import {
   oauthErrors,
   proofHeader,
   resource,
+  schema,
   scope,
   seconds,
 } from "../http/describe.ts";
@@ -91,24 +92,18 @@ export function pushedOver(error: unknown): never {
   throw isRefusal(error) && error.code === "not_found" ? expired() : error;
 }
 
-const pushedParameters = () =>
-  z
-    .object({
-      ...authorizeParameters().shape,
-      ...credentialFields(),
-      ...assertionFields(),
-    })
-    .meta({ id: "PushedAuthorizationRequest" });
+const pushedParameters = schema("PushedAuthorizationRequest", () => ({
+  ...authorizeParameters().shape,
+  ...credentialFields(),
+  ...assertionFields(),
+}));
 
-const pushAnswer = () =>
-  z
-    .object({
-      request_uri: z
-        .string()
-        .meta({ description: "For the authorization endpoint, beside client_id.", example: "urn:ietf:params:oauth:request_uri:…" }),
-      expires_in: seconds(),
-    })
-    .meta({ id: "PushedAuthorizationResponse" });
+const pushAnswer = schema("PushedAuthorizationResponse", () => ({
+  request_uri: z
+    .string()
+    .meta({ description: "For the authorization endpoint, beside client_id.", example: "urn:ietf:params:oauth:request_uri:…" }),
+  expires_in: seconds(),
+}));
 
 /** Requests that one address may begin. */
 export const DEVICE_RATE = { points: 60, seconds: 60 } as const;
@@ -147,19 +142,18 @@ export const deviceAuthorizationRoute = ({ core, issuer, limiter }: LimitedEndpo
   },
 });
 
-const deviceAuthorizationRequest = () =>
-  z
-    .object({ ...credentialFields(), ...assertionFields(), scope: scope().optional(), resource: resource() })
-    .meta({ id: "DeviceAuthorizationRequest" });
+const deviceAuthorizationRequest = schema("DeviceAuthorizationRequest", () => ({
+  ...credentialFields(),
+  ...assertionFields(),
+  scope: scope().optional(),
+  resource: resource(),
+}));
 
-const deviceAuthorizationResponse = () =>
-  z
-    .object({
-      device_code: z.string(),
-      user_code: z.string().meta({ example: "BCDF-GHJK" }),
-      verification_uri: z.url().meta({ description: "Where the user enters the code." }),
-      verification_uri_complete: z.url().meta({ description: "The same with the code filled in, as for a QR code." }),
-      expires_in: seconds(),
-      interval: seconds().meta({ description: "Seconds between two token requests." }),
-    })
-    .meta({ id: "DeviceAuthorizationResponse" });
+const deviceAuthorizationResponse = schema("DeviceAuthorizationResponse", () => ({
+  device_code: z.string(),
+  user_code: z.string().meta({ example: "BCDF-GHJK" }),
+  verification_uri: z.url().meta({ description: "Where the user enters the code." }),
+  verification_uri_complete: z.url().meta({ description: "The same with the code filled in, as for a QR code." }),
+  expires_in: seconds(),
+  interval: seconds().meta({ description: "Seconds between two token requests." }),
+}));

@@ -4,7 +4,7 @@ import type { TokenCore } from "../../grpc/local.ts";
 import { asksForSigned, introspectionJson, SIGNED_ANSWER } from "../../protocol/introspection-answer.ts";
 import { noStore, oauthErrorPrinter, sendJson } from "../http/answers.ts";
 import { clientForm } from "../http/body.ts";
-import { credentialFields, form, lazily, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
+import { credentialFields, form, oauthBodyErrors, oauthErrors, schema, scope, secondsSinceEpoch } from "../http/describe.ts";
 import type { HotContext, Route } from "../http/routes.ts";
 
 /** `POST /oauth/introspect`. @see RFC 7662, docs/protocol.md#introspection */
@@ -49,34 +49,37 @@ function sendSigned(ctx: HotContext, jwt: string | undefined): void {
   ctx.body = jwt;
 }
 
-const introspectionRequest = () =>
-  z.object({ token: z.string(), token_type_hint: z.string().optional(), ...credentialFields() }).meta({ id: "IntrospectionRequest" });
+const introspectionRequest = schema("IntrospectionRequest", () => ({
+  token: z.string(),
+  token_type_hint: z.string().optional(),
+  ...credentialFields(),
+}));
 
-export const IntrospectionAnswer = lazily(() =>
-  z
-    .object({
-      active: z.boolean(),
-      sub: z.string().optional(),
-      client_id: z.string().optional(),
-      scope: scope().optional(),
-      aud: z.union([z.string(), z.array(z.string())]).optional(),
-      iss: z.string().optional(),
-      exp: secondsSinceEpoch().optional(),
-      iat: secondsSinceEpoch().optional(),
-      token_type: z.enum(["Bearer", "DPoP"]).optional(),
-      act: z
-        .looseObject({ sub: z.string() })
-        .optional()
-        .meta({ description: "The current actor; earlier ones are nested in its own `act`." }),
-      cnf: z
-        .looseObject({ jkt: z.string().optional(), "x5t#S256": z.string().optional() })
-        .optional()
-        .meta({ description: "The key or certificate that the token is bound to." }),
-      acr: z.string().optional(),
-      amr: z.array(z.string()).optional(),
-      auth_time: secondsSinceEpoch().optional(),
-      pqc_signature: z.string().optional(),
-      pqc_alg: z.string().optional(),
-    })
-    .meta({ id: "IntrospectionResponse", description: "An inactive token has only `active`." }),
+export const IntrospectionAnswer = schema(
+  "IntrospectionResponse",
+  () => ({
+    active: z.boolean(),
+    sub: z.string().optional(),
+    client_id: z.string().optional(),
+    scope: scope().optional(),
+    aud: z.union([z.string(), z.array(z.string())]).optional(),
+    iss: z.string().optional(),
+    exp: secondsSinceEpoch().optional(),
+    iat: secondsSinceEpoch().optional(),
+    token_type: z.enum(["Bearer", "DPoP"]).optional(),
+    act: z
+      .looseObject({ sub: z.string() })
+      .optional()
+      .meta({ description: "The current actor; earlier ones are nested in its own `act`." }),
+    cnf: z
+      .looseObject({ jkt: z.string().optional(), "x5t#S256": z.string().optional() })
+      .optional()
+      .meta({ description: "The key or certificate that the token is bound to." }),
+    acr: z.string().optional(),
+    amr: z.array(z.string()).optional(),
+    auth_time: secondsSinceEpoch().optional(),
+    pqc_signature: z.string().optional(),
+    pqc_alg: z.string().optional(),
+  }),
+  "An inactive token has only `active`.",
 );

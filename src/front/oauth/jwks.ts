@@ -4,7 +4,7 @@ import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { shared } from "../../load-once.ts";
 import { apiErrorPrinter, type PreparedDocument, prepareDocument, sendDocument } from "../http/answers.ts";
-import { apiError, json, publicOperation } from "../http/describe.ts";
+import { apiError, json, publicOperation, schema } from "../http/describe.ts";
 import type { Route } from "../http/routes.ts";
 
 /** 240 seconds: a new key signs 300 after its publication, of which 30 may pass until every core knows it, and FRESH until fronts do. */
@@ -64,4 +64,4 @@ function keySet(core: TokenCore, clock: Clock): () => Promise<PreparedDocument> 
   };
 }
 
-const jwkSet = () => z.object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) }).meta({ id: "JwkSet" });
+const jwkSet = schema("JwkSet", () => ({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string() })) }));

@@ -17,7 +17,7 @@ import { hashSecret, newClientId, newId, newSecret, type RandomBytes } from "../
 import type { OfferedScopes } from "../../resources/ports.ts";
 import { oauthErrorPrinter, sendJson } from "../http/answers.ts";
 import { jsonBody } from "../http/body.ts";
-import { json, jsonRequest, oauthBodyErrors, oauthErrors, scope, secondsSinceEpoch } from "../http/describe.ts";
+import { json, jsonRequest, oauthBodyErrors, oauthErrors, schema, scope, secondsSinceEpoch } from "../http/describe.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
 
 const BODY_LIMIT = 16 * 1024;
@@ -123,20 +123,17 @@ function describeRegistration(): ZodOpenApiOperationObject {
   };
 }
 
-const registrationResponse = () =>
-  z
-    .object({
-      client_id: z.string(),
-      client_id_issued_at: secondsSinceEpoch(),
-      client_secret: z.string().optional().meta({ description: "Confidential clients only; shown this once." }),
-      client_secret_expires_at: z.literal(0).optional(),
-      client_name: z.string(),
-      redirect_uris: z.array(z.string()),
-      grant_types: z.array(z.string()),
-      response_types: z.array(z.literal("code")),
-      token_endpoint_auth_method: z.enum(["client_secret_basic", "client_secret_post", "none"]),
-      dpop_bound_access_tokens: z.literal(true).optional(),
-      require_pushed_authorization_requests: z.literal(true).optional(),
-      scope: scope(),
-    })
-    .meta({ id: "ClientRegistrationResponse" });
+const registrationResponse = schema("ClientRegistrationResponse", () => ({
+  client_id: z.string(),
+  client_id_issued_at: secondsSinceEpoch(),
+  client_secret: z.string().optional().meta({ description: "Confidential clients only; shown this once." }),
+  client_secret_expires_at: z.literal(0).optional(),
+  client_name: z.string(),
+  redirect_uris: z.array(z.string()),
+  grant_types: z.array(z.string()),
+  response_types: z.array(z.literal("code")),
+  token_endpoint_auth_method: z.enum(["client_secret_basic", "client_secret_post", "none"]),
+  dpop_bound_access_tokens: z.literal(true).optional(),
+  require_pushed_authorization_requests: z.literal(true).optional(),
+  scope: scope(),
+}));

@@ -3,7 +3,7 @@ import { Refusal } from "../../errors.ts";
 import type { TokenCore } from "../../grpc/local.ts";
 import { oauthErrorPrinter, sendNothing } from "../http/answers.ts";
 import { clientForm } from "../http/body.ts";
-import { credentialFields, form, oauthBodyErrors, oauthErrors } from "../http/describe.ts";
+import { credentialFields, form, oauthBodyErrors, oauthErrors, schema } from "../http/describe.ts";
 import type { Route } from "../http/routes.ts";
 
 /** `POST /oauth/revoke`: 200 with an empty body, even for a string that is not a live token. @see RFC 7009, docs/protocol.md#revocation */
@@ -36,7 +36,8 @@ export const revokeRoute = ({ core, issuer }: { readonly core: TokenCore; readon
   },
 });
 
-const revocationRequest = () =>
-  z
-    .object({ token: z.string(), token_type_hint: z.enum(["access_token", "refresh_token"]).optional(), ...credentialFields() })
-    .meta({ id: "RevocationRequest" });
+const revocationRequest = schema("RevocationRequest", () => ({
+  token: z.string(),
+  token_type_hint: z.enum(["access_token", "refresh_token"]).optional(),
+  ...credentialFields(),
+}));

@@ -16,6 +16,7 @@ import {
   oauthErrors,
   proofHeader,
   resource,
+  schema,
   scope,
   seconds,
 } from "../http/describe.ts";
@@ -104,47 +105,41 @@ const describeToken = (): ZodOpenApiOperationObject => ({
   responses: { "200": json("The tokens.", tokenResponse()), ...oauthErrors(), ...oauthBodyErrors() },
 });
 
-const tokenRequest = () =>
-  z
-    .object({
-      grant_type: z.string().meta({ example: "authorization_code" }),
-      code: z.string().optional(),
-      redirect_uri: z.string().optional(),
-      device_code: z.string().optional(),
-      code_verifier: z.string().optional().meta({ description: "43 to 128 characters of A-Z a-z 0-9 . _ ~ -" }),
-      refresh_token: z.string().optional(),
-      scope: scope().optional().meta({
-        description:
-          "Space-separated. In a token exchange only scopes of the agent's own allowlist are granted: one outside of it is invalid_scope; left out, those of the subject token that are in it.",
-        example: "openid email",
-      }),
-      resource: resource(),
-      audience: z.array(z.string()).optional().meta({ description: "Token exchange only; may be repeated." }),
-      subject_token: z.string().optional(),
-      subject_token_type: z.string().optional(),
-      actor_token: z.string().optional(),
-      actor_token_type: z.string().optional(),
-      requested_token_type: z.string().optional(),
-      assertion: z.string().optional(),
-      ...credentialFields(),
-      ...assertionFields(),
-    })
-    .meta({ id: "TokenRequest" });
+const tokenRequest = schema("TokenRequest", () => ({
+  grant_type: z.string().meta({ example: "authorization_code" }),
+  code: z.string().optional(),
+  redirect_uri: z.string().optional(),
+  device_code: z.string().optional(),
+  code_verifier: z.string().optional().meta({ description: "43 to 128 characters of A-Z a-z 0-9 . _ ~ -" }),
+  refresh_token: z.string().optional(),
+  scope: scope().optional().meta({
+    description:
+      "Space-separated. In a token exchange only scopes of the agent's own allowlist are granted: one outside of it is invalid_scope; left out, those of the subject token that are in it.",
+    example: "openid email",
+  }),
+  resource: resource(),
+  audience: z.array(z.string()).optional().meta({ description: "Token exchange only; may be repeated." }),
+  subject_token: z.string().optional(),
+  subject_token_type: z.string().optional(),
+  actor_token: z.string().optional(),
+  actor_token_type: z.string().optional(),
+  requested_token_type: z.string().optional(),
+  assertion: z.string().optional(),
+  ...credentialFields(),
+  ...assertionFields(),
+}));
 
-const tokenResponse = () =>
-  z
-    .object({
-      access_token: z.string(),
-      issued_token_type: z.string().optional().meta({ description: "Token exchange only." }),
-      token_type: z.string().meta({ example: "Bearer", description: "`DPoP` for a token that is bound to a key." }),
-      expires_in: seconds(),
-      refresh_token: z.string().optional().meta({ description: "64 hexadecimal characters." }),
-      id_token: z.string().optional(),
-      scope: scope(),
-      pqc_signature: z.string().optional().meta({ description: "ML-DSA-65, base64url; with PQC_TOKEN_DELIVERY=self-contained only." }),
-      pqc_alg: z.string().optional(),
-    })
-    .meta({ id: "TokenResponse" });
+const tokenResponse = schema("TokenResponse", () => ({
+  access_token: z.string(),
+  issued_token_type: z.string().optional().meta({ description: "Token exchange only." }),
+  token_type: z.string().meta({ example: "Bearer", description: "`DPoP` for a token that is bound to a key." }),
+  expires_in: seconds(),
+  refresh_token: z.string().optional().meta({ description: "64 hexadecimal characters." }),
+  id_token: z.string().optional(),
+  scope: scope(),
+  pqc_signature: z.string().optional().meta({ description: "ML-DSA-65, base64url; with PQC_TOKEN_DELIVERY=self-contained only." }),
+  pqc_alg: z.string().optional(),
+}));
 
 /** Reads a form leniently: the first value of each parameter, however it is encoded. */
 function lenientForm(text: string): Form & { readonly isExchange: boolean } {

@@ -6,7 +6,7 @@ import type { TokenCore } from "../../grpc/local.ts";
 import { assertNoCredentialInQuery, parseBearer } from "../../protocol/form.ts";
 import { bearerErrorPrinter, boundToken, giveNonce, sendJson } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
-import { form, json, lazily, OauthError, oauthErrors } from "../http/describe.ts";
+import { form, json, lazily, OauthError, oauthErrors, schema } from "../http/describe.ts";
 import { type Handler, queryText, type Route } from "../http/routes.ts";
 
 /** `GET` and `POST /oauth/userinfo`. @see OIDC Core §5.3, RFC 6750 §3, docs/protocol.md#userinfo */
@@ -58,15 +58,11 @@ const describeUserinfo = (): ZodOpenApiOperationObject => ({
 /** @see RFC 6750 §2.2 */
 const TokenInBody = lazily(() => z.object({ access_token: z.string().optional().meta({ description: "In place of the header." }) }));
 
-const Userinfo = lazily(() =>
-  z
-    .object({
-      sub: z.string(),
-      email: z.string().optional().meta({ example: "user@example.test" }),
-      email_verified: z.literal(true).optional(),
-    })
-    .meta({ id: "UserInfo" }),
-);
+const Userinfo = schema("UserInfo", () => ({
+  sub: z.string(),
+  email: z.string().optional().meta({ example: "user@example.test" }),
+  email_verified: z.literal(true).optional(),
+}));
 
 /** RFC 6750 §3.1: the response to a request without a token has no error code. */
 const BearerError = lazily(() =>

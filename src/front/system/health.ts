@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Brandings } from "../../branding/branding.ts";
 import type { ClockState } from "../../clock.ts";
 import { apiErrorPrinter, noStore, sendJson } from "../http/answers.ts";
-import { json, lazily, publicOperation, text as textResponse } from "../http/describe.ts";
+import { json, publicOperation, schema, text as textResponse } from "../http/describe.ts";
 import type { FrontContext, Route } from "../http/routes.ts";
 import type { Lifecycle } from "../http/steps.ts";
 import { wideLink } from "../pages/views/cards.ts";
@@ -92,22 +92,19 @@ function cached(look: () => Promise<Services>): () => Promise<Services> {
   };
 }
 
-const liveness = () => z.object({ status: z.literal("ok") }).meta({ id: "Liveness" });
+const liveness = schema("Liveness", () => ({ status: z.literal("ok") }));
 
-const Health = lazily(() => {
-  const connectivity = z.enum(["connected", "disconnected"]);
-  return z
-    .object({
-      status: z.enum(["ok", "degraded", "error", "draining"]),
-      services: z.object({ database: connectivity, redis: connectivity, core: connectivity }),
-      clock: z
-        .enum(["corrected", "uncertain"])
-        .optional()
-        .describe("Only while the clock of this process differs from the database's by more than 2 s, or may."),
-      disk: z.literal("full").optional().describe("Only while the disk of the embedded database is full, so that it refuses writes."),
-    })
-    .meta({ id: "Health" });
-});
+const connectivity = () => z.enum(["connected", "disconnected"]);
+
+const Health = schema("Health", () => ({
+  status: z.enum(["ok", "degraded", "error", "draining"]),
+  services: z.object({ database: connectivity(), redis: connectivity(), core: connectivity() }),
+  clock: z
+    .enum(["corrected", "uncertain"])
+    .optional()
+    .describe("Only while the clock of this process differs from the database's by more than 2 s, or may."),
+  disk: z.literal("full").optional().describe("Only while the disk of the embedded database is full, so that it refuses writes."),
+}));
 
 interface SystemOptions {
   readonly issuer: string;

@@ -9,7 +9,7 @@ import {
 } from "zod-openapi";
 import { IntrospectionService } from "../../gen/countersign/introspection/v1/introspection_pb.ts";
 import { sessionCookie } from "../http/cookies.ts";
-import { json, jsonRequest } from "../http/describe.ts";
+import { json, jsonRequest, schema } from "../http/describe.ts";
 import { pathsOf, type Route } from "../http/routes.ts";
 import { IntrospectionAnswer } from "../oauth/introspect.ts";
 
@@ -101,29 +101,31 @@ export function connectPaths(): ZodOpenApiPathsObject {
   };
 }
 
-const keyState = () =>
-  z
-    .object({
-      active: z.boolean(),
-      client_id: z.string().optional(),
-      key_id: z.string().optional(),
-      scope: z.string().optional().meta({ description: "What the client may do at most; space-separated." }),
-    })
-    .meta({ id: "ApiKeyState", description: "An inactive key has only `active`." });
+const keyState = schema(
+  "ApiKeyState",
+  () => ({
+    active: z.boolean(),
+    client_id: z.string().optional(),
+    key_id: z.string().optional(),
+    scope: z.string().optional().meta({ description: "What the client may do at most; space-separated." }),
+  }),
+  "An inactive key has only `active`.",
+);
 
-function errorResponses() {
-  const error = z
-    .object({
-      code: z.string().meta({ example: "unauthenticated" }),
-      message: z.string().optional(),
-      details: z.array(z.looseObject({})).optional(),
-    })
-    .meta({ id: "ConnectError", description: "The error of the Connect protocol; `details` has the code of this service." });
-  return {
-    "400": json("Not valid.", error),
-    "401": json("The caller could not be authenticated.", error),
-    "415": { description: "The body is not application/json, or is encoded." },
-    "429": json("Too many requests, or the body is too long.", error),
-    "503": json("Not able to answer now.", error),
-  };
-}
+const ConnectError = schema(
+  "ConnectError",
+  () => ({
+    code: z.string().meta({ example: "unauthenticated" }),
+    message: z.string().optional(),
+    details: z.array(z.looseObject({})).optional(),
+  }),
+  "The error of the Connect protocol; `details` has the code of this service.",
+);
+
+const errorResponses = () => ({
+  "400": json("Not valid.", ConnectError()),
+  "401": json("The caller could not be authenticated.", ConnectError()),
+  "415": { description: "The body is not application/json, or is encoded." },
+  "429": json("Too many requests, or the body is too long.", ConnectError()),
+  "503": json("Not able to answer now.", ConnectError()),
+});

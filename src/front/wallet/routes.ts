@@ -3,7 +3,7 @@ import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { CATALOGUE, Refusal } from "../../errors.ts";
 import { csrfHeader } from "../auth/consents.ts";
 import { sendJson, setRetryHeaders } from "../http/answers.ts";
-import { form, json, lazily, text } from "../http/describe.ts";
+import { form, json, schema, text } from "../http/describe.ts";
 import type { ErrorPrinter, Handler, HotContext, Route } from "../http/routes.ts";
 
 export type WalletHandlers = Readonly<Record<"start" | "poll" | "request" | "requestWithNonce" | "response", Handler>>;
@@ -100,7 +100,7 @@ const describeResponse = (): ZodOpenApiOperationObject => ({
   },
 });
 
-const Message = lazily(() => z.object({ message: z.string() }).meta({ id: "WalletError" }));
+const Message = schema("WalletError", () => ({ message: z.string() }));
 const refused = (description: string) => json(description, Message());
 const pathErrors = () => ({
   "404": refused("There is no such link, or wallets cannot be linked here (WALLET_FEDERATION_ENABLED)."),
@@ -108,34 +108,24 @@ const pathErrors = () => ({
 });
 const sessionErrors = () => ({ "401": refused("No user is signed in, or X-CSRF-Token is missing or wrong."), ...pathErrors() });
 
-const startedLink = () =>
-  z
-    .object({
-      handle: z.string().meta({ description: "For the poll. Known only to this session." }),
-      invocation_uri: z.string().meta({ description: "OpenID4VP 1.0 request, as a link or a QR code for the wallet." }),
-      expires_at: z.int().meta({ description: "Seconds since 1970." }),
-    })
-    .meta({ id: "WalletLink" });
+const startedLink = schema("WalletLink", () => ({
+  handle: z.string().meta({ description: "For the poll. Known only to this session." }),
+  invocation_uri: z.string().meta({ description: "OpenID4VP 1.0 request, as a link or a QR code for the wallet." }),
+  expires_at: z.int().meta({ description: "Seconds since 1970." }),
+}));
 
-const linkStatus = () =>
-  z
-    .object({
-      status: z.enum(["pending", "linked", "conflict", "expired", "rejected"]).meta({ description: "All but `pending` are final." }),
-      message: z.string().optional(),
-    })
-    .meta({ id: "WalletLinkStatus" });
+const linkStatus = schema("WalletLinkStatus", () => ({
+  status: z.enum(["pending", "linked", "conflict", "expired", "rejected"]).meta({ description: "All but `pending` are final." }),
+  message: z.string().optional(),
+}));
 
-const walletAnswer = () =>
-  z
-    .object({
-      state: z.string(),
-      vp_token: z.string().optional().meta({ description: 'JSON: `{"link": ["<SD-JWT VC with key binding>"]}`.' }),
-      error: z.string().optional(),
-      error_description: z.string().optional(),
-    })
-    .meta({ id: "WalletAnswer" });
+const walletAnswer = schema("WalletAnswer", () => ({
+  state: z.string(),
+  vp_token: z.string().optional().meta({ description: 'JSON: `{"link": ["<SD-JWT VC with key binding>"]}`.' }),
+  error: z.string().optional(),
+  error_description: z.string().optional(),
+}));
 
-const takenAnswer = () =>
-  z
-    .object({ redirect_uri: z.url().optional().meta({ description: "Where a wallet on the same device sends the browser." }) })
-    .meta({ id: "WalletAnswerTaken" });
+const takenAnswer = schema("WalletAnswerTaken", () => ({
+  redirect_uri: z.url().optional().meta({ description: "Where a wallet on the same device sends the browser." }),
+}));
