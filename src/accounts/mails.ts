@@ -81,8 +81,8 @@ export function mailedLink<Kind extends MailKind>(
 
 /** A message as text and as HTML that every mail program can show. The HTML loads nothing. Lists of mails preview its hidden first line. */
 function message(language: Language, branding: Branding, texts: MailTexts, link: string | undefined): MailMessage {
-  const { hello, copyLink } = TEXTS[language].mails.frame;
-  const { subject, lead, action, close } = texts;
+  const { hello, copyLink, openSecurity } = TEXTS[language].mails.frame;
+  const { subject, lead, action = openSecurity, close = [] } = texts;
   const foot = footOf(language, branding);
   const text = [hello, ...lead, link, close.join("\n"), foot.join("\n")].filter(Boolean);
   const direction = directionIn(language) === "rtl" ? ' dir="rtl"' : "";
@@ -101,7 +101,7 @@ function message(language: Language, branding: Branding, texts: MailTexts, link:
 <table role="presentation" class="card" width="100%" style="max-width:480px;background:#ffffff;border-radius:12px" cellpadding="0" cellspacing="0"><tr><td style="padding:24px;word-break:break-word">
 <h1 style="margin:0 0 16px;font-size:20px;line-height:1.3">${escapeHtml(subject)}</h1>
 ${lead.map((words) => paragraph(words, LARGE)).join("\n")}
-${link === undefined ? "" : button(link, action ?? subject, copyLink, branding.accent ?? ACCENT)}
+${link === undefined ? "" : button(link, action, copyLink, branding.accent ?? ACCENT)}
 ${[...close, ...foot].map((words) => paragraph(words, SMALL)).join("\n")}
 </td></tr></table>
 </td></tr></table>
@@ -149,5 +149,5 @@ type MailTexts = {
   readonly subject: string;
   readonly lead: readonly string[];
   readonly action?: string;
-  readonly close: readonly string[];
+  readonly close?: readonly string[];
 };

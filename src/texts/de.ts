@@ -603,14 +603,18 @@ export const de: Texts = {
     keys: "Öffentliche Schlüssel",
   },
   mails: {
-    frame: { hello: "Guten Tag!", copyLink: "Wenn die Schaltfläche nicht funktioniert, kopieren Sie diesen Link in Ihren Browser:" },
+    frame: {
+      hello: "Guten Tag!",
+      copyLink: "Wenn die Schaltfläche nicht funktioniert, kopieren Sie diesen Link in Ihren Browser:",
+      /** On the button of a mail that names nothing else there. */
+      openSecurity: "„Sicherheit“ öffnen",
+    },
     identityLinked: (host, title) => ({
       subject: `${title} wurde mit Ihrem Konto verbunden`,
       lead: [
         `Ein Konto bei ${title} wurde soeben mit Ihrem Konto bei ${host} verbunden. Wer sich bei ${title} an diesem Konto anmeldet, kann sich auch an Ihrem anmelden.`,
         "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, trennen Sie es und ändern Sie sofort Ihr Passwort:",
       ],
-      action: "„Sicherheit“ öffnen",
       close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
     }),
     identityUnlinked: (host, title) => ({
@@ -619,7 +623,6 @@ export const de: Texts = {
         `Ein Konto bei ${title} wurde soeben von Ihrem Konto bei ${host} getrennt. Mit ihm ist keine Anmeldung an Ihrem mehr möglich.`,
         "Wenn Sie es nicht waren, ändern Sie sofort Ihr Passwort:",
       ],
-      action: "„Sicherheit“ öffnen",
       close: ["Prüfen Sie auch die Sicherheit Ihres Postfachs: Wer Ihre Mails lesen kann, kann Ihr Passwort zurücksetzen."],
     }),
     verification: (host, hours) => ({
@@ -665,7 +668,6 @@ export const de: Texts = {
     test: (host) => ({
       subject: `Mails von ${host} kommen an`,
       lead: [`Diese Mail wurde bei ${host} zur Probe angefordert. Mails an Benutzer nehmen denselben Weg.`],
-      close: [],
     }),
     secondFactorRemoved: (host) => ({
       subject: "Die Anmeldung in zwei Schritten wurde ausgeschaltet",
@@ -673,8 +675,6 @@ export const de: Texts = {
         `Für Ihr Konto bei ${host} wurde soeben die Anmeldung in zwei Schritten ausgeschaltet: Ein Code einer Authenticator-App ist nicht mehr nötig.`,
         "Wenn Sie darum nicht gebeten haben, wählen Sie ein neues Passwort und schalten Sie sie wieder ein:",
       ],
-      action: "„Sicherheit“ öffnen",
-      close: [],
     }),
     recoveryCodeUsed: (host) => ({
       subject: "Ein Wiederherstellungscode wurde benutzt",
@@ -682,8 +682,6 @@ export const de: Texts = {
         `Jemand hat sich mit einem Ihrer Wiederherstellungscodes bei Ihrem Konto bei ${host} angemeldet.`,
         "Wenn Sie es nicht waren, wählen Sie ein neues Passwort und legen Sie neue Wiederherstellungscodes an:",
       ],
-      action: "„Sicherheit“ öffnen",
-      close: [],
     }),
     passkeyAdded: (host) => ({
       subject: "Ihrem Konto wurde ein Passkey hinzugefügt",
@@ -691,8 +689,6 @@ export const de: Texts = {
         `Ihrem Konto bei ${host} wurde soeben ein Passkey hinzugefügt. Wer ihn hat, kann sich ohne Ihr Passwort anmelden.`,
         "Wenn Sie es waren, müssen Sie nichts tun. Wenn nicht, entfernen Sie den Passkey und wählen Sie ein neues Passwort:",
       ],
-      action: "„Sicherheit“ öffnen",
-      close: [],
     }),
     passkeyRemoved: (host) => ({
       subject: "Ein Passkey Ihres Kontos wurde entfernt",
@@ -700,8 +696,6 @@ export const de: Texts = {
         `Ein Passkey Ihres Kontos bei ${host} wurde soeben entfernt. Mit ihm ist keine Anmeldung mehr möglich.`,
         "Wenn Sie es nicht waren, prüfen Sie, wer angemeldet ist, und wählen Sie ein neues Passwort:",
       ],
-      action: "„Sicherheit“ öffnen",
-      close: [],
     }),
     passkeyCopied: (host) => ({
       subject: "Wir haben eine Anmeldung mit einer Kopie Ihres Passkeys abgelehnt",
@@ -709,8 +703,6 @@ export const de: Texts = {
         `Jemand wollte sich bei Ihrem Konto bei ${host} mit einem Passkey anmelden, dessen Zähler rückwärts lief. Das geschieht, wenn ein Sicherheitsschlüssel kopiert wurde. Wir haben die Anmeldung abgelehnt.`,
         "Entfernen Sie diesen Passkey und legen Sie auf einem Gerät, dem Sie vertrauen, einen neuen an:",
       ],
-      action: "„Sicherheit“ öffnen",
-      close: [],
     }),
     invitation: (host, period) => ({
       subject: `Sie sind zu ${host} eingeladen`,

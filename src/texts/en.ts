@@ -644,7 +644,12 @@ export const en = {
     keys: "Public keys",
   },
   mails: {
-    frame: { hello: "Hello,", copyLink: "If the button does not work, copy this link into your browser:" },
+    frame: {
+      hello: "Hello,",
+      copyLink: "If the button does not work, copy this link into your browser:",
+      /** On the button of a mail that names nothing else there. */
+      openSecurity: "Open security settings",
+    },
     /** @param host of the service @param hours for which the link works */
     verification: (host: string, hours: number) => ({
       subject: "Confirm your e-mail address",
@@ -662,7 +667,6 @@ export const en = {
         `An account at ${title} was just connected to your account at ${host}. Anyone who signs in to that account can sign in to yours.`,
         "If it was you, you do not need to do anything. If it was not, disconnect it and change your password now:",
       ],
-      action: "Open security settings",
       close: ["Check the security of your mailbox too: anyone who can read your mail can reset your password."],
     }),
     identityUnlinked: (host: string, title: string) => ({
@@ -671,7 +675,6 @@ export const en = {
         `An account at ${title} was just disconnected from your account at ${host}. It can no longer be used to sign in to yours.`,
         "If it was not you, change your password now:",
       ],
-      action: "Open security settings",
       close: ["Check the security of your mailbox too: anyone who can read your mail can reset your password."],
     }),
     /** @param minutes for which the link works */
@@ -705,7 +708,6 @@ export const en = {
     test: (host: string) => ({
       subject: `Mails from ${host} arrive`,
       lead: [`An operator asked ${host} for this mail. Mails to users are sent in the same way.`],
-      close: [],
     }),
     secondFactorRemoved: (host: string) => ({
       subject: "Two-step sign-in was turned off",
@@ -713,8 +715,6 @@ export const en = {
         `Two-step sign-in was just turned off for your account at ${host}, which no longer asks for a code from an authenticator app.`,
         "If you did not ask for this, choose a new password and turn it on again:",
       ],
-      action: "Open security settings",
-      close: [],
     }),
     recoveryCodeUsed: (host: string) => ({
       subject: "A recovery code was used",
@@ -722,8 +722,6 @@ export const en = {
         `Somebody signed in to your account at ${host} with one of your recovery codes.`,
         "If it was not you, choose a new password and make new recovery codes:",
       ],
-      action: "Open security settings",
-      close: [],
     }),
     passkeyAdded: (host: string) => ({
       subject: "A passkey was added to your account",
@@ -731,8 +729,6 @@ export const en = {
         `A passkey was just added to your account at ${host}. Anyone who has it can sign in without your password.`,
         "If it was you, you do not need to do anything. If it was not, remove the passkey and choose a new password:",
       ],
-      action: "Open security settings",
-      close: [],
     }),
     passkeyRemoved: (host: string) => ({
       subject: "A passkey was removed from your account",
@@ -740,8 +736,6 @@ export const en = {
         `A passkey was just removed from your account at ${host}. It can no longer be used to sign in.`,
         "If it was not you, check who is signed in and choose a new password:",
       ],
-      action: "Open security settings",
-      close: [],
     }),
     passkeyCopied: (host: string) => ({
       subject: "We refused a sign-in with a copy of your passkey",
@@ -749,8 +743,6 @@ export const en = {
         `Somebody tried to sign in to your account at ${host} with a passkey whose use count went backwards. That happens when a security key has been copied, and we refused it.`,
         "Remove this passkey, and make a new one on a device that you trust:",
       ],
-      action: "Open security settings",
-      close: [],
     }),
     /** @param period for which the link works */
     invitation: (host: string, period: string) => ({
