@@ -85,7 +85,7 @@ async function beside({ sql }: Database, work: () => Promise<unknown>): Promise<
     while (running.value) {
       const [next, began] = [aHash(), performance.now()];
       const rotated = await families
-        .rotate(family.id, current, next, 3_600, anAudit("token.issued", { clientId: scene.clientId }))
+        .rotate(family.id, current, { hash: next, ttl: 3_600 }, anAudit("token.issued", { clientId: scene.clientId }))
         .catch((error: unknown) => {
           if (!isUnavailable(error)) throw error;
           refused += 1;

@@ -18,7 +18,7 @@ export function withEntries(core: Core, changed: (entry: AuditEntry) => AuditEnt
     },
     families: {
       ...families,
-      rotate: async (id, from, to, ttl, entry) => families.rotate(id, from, to, ttl, changed(entry)),
+      rotate: async (id, from, to, entry) => families.rotate(id, from, to, changed(entry)),
       keep: async (id, current, ttl, entry) => families.keep(id, current, ttl, changed(entry)),
       revoke: async (id, entry) => families.revoke(id, changed(entry)),
     },

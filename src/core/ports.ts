@@ -65,6 +65,15 @@ export interface FamilyState
   readonly usedAt: number | null;
 }
 
+/** The refresh token that takes the place of another one. */
+export interface NextRefreshToken {
+  readonly hash: SecretHash;
+  /** Seconds until the family expires. */
+  readonly ttl: number;
+  /** The key that the family is bound to from now on, if it is bound to none. */
+  readonly cnf?: Confirmation | undefined;
+}
+
 export interface RefreshFamilies {
   /** The family of a current or used token; undefined for a value that was never issued. Coalesced. */
   holding(tokenHash: SecretHash): Promise<FamilyState | undefined>;
@@ -72,7 +81,7 @@ export interface RefreshFamilies {
    * Makes `to` the current token, if `from` still is and family, grant, user and client are live. Coalesced with other rotations.
    * @returns whether this caller won
    */
-  rotate(familyId: string, from: SecretHash, to: SecretHash, ttl: number, audit: AuditEntry): Promise<boolean>;
+  rotate(familyId: string, from: SecretHash, to: NextRefreshToken, audit: AuditEntry): Promise<boolean>;
   /** Leaves the current token in place and extends the family, under the same conditions. Any number of concurrent uses succeed. Coalesced. */
   keep(familyId: string, current: SecretHash, ttl: number, audit: AuditEntry): Promise<boolean>;
   /** Revokes the family and its grant. Idempotent. */

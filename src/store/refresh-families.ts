@@ -41,10 +41,10 @@ const nextExpiry = (ttl: string): string => `least(family.ends_at, now() + make_
 const ROTATE = statement(
   "family_rotate",
   `with input as (
-     select * from jsonb_to_recordset($1::jsonb) as i(n int, family_id uuid, from_hash text, to_hash text, ttl int, audit jsonb)),
+     select * from jsonb_to_recordset($1::jsonb) as i(n int, family_id uuid, from_hash text, to_hash text, ttl int, cnf jsonb, audit jsonb)),
    won as (
      update refresh_families family
-     set current_hash = decode(input.to_hash, 'hex'), expires_at = ${nextExpiry("input.ttl")}
+     set current_hash = decode(input.to_hash, 'hex'), expires_at = ${nextExpiry("input.ttl")}, cnf = coalesce(family.cnf, input.cnf)
      from input where ${amongKeys("family.id", "family_id", "input")} and family.id = input.family_id and family.current_hash = decode(input.from_hash, 'hex') and ${isActive}
      returning input.n, family.id, input.from_hash, input.audit),
    used as (insert into refresh_tokens (token_hash, family_id) select decode(from_hash, 'hex'), id from won),
@@ -88,11 +88,12 @@ const stateOf = ({ key: _, documentClient, currentHash, cnf, ...family }: Family
   currentHash: asSecretHash(fromHex(currentHash)),
 });
 
-const rotated = (...[familyId, from, to, ttl, audit]: Parameters<RefreshFamilies["rotate"]>) => ({
+const rotated = (...[familyId, from, { hash, ttl, cnf }, audit]: Parameters<RefreshFamilies["rotate"]>) => ({
   family_id: familyId,
   from_hash: hex(from),
-  to_hash: hex(to),
+  to_hash: hex(hash),
   ttl,
+  cnf,
   audit: newAuditEntry(audit),
 });
 

@@ -104,14 +104,30 @@ describe("RFC 9449 §5, §10: codes and refresh tokens", () => {
     expect([second.status, claimsOf(second.body.access_token).cnf]).toEqual([200, { jkt: thumbprintOf(key) }]);
   });
 
-  test("a refresh token of a confidential client is not", async ({ server }) => {
+  test("a refresh token of a public client that was issued without a proof is bound by the first refresh with one", async ({ server }) => {
+    const { browser } = await server.signedInUser();
+    const first = await server.tokens(app, browser, { scope: SCOPE });
+    const unbound = await server.refresh(app, first.refresh_token);
+    expect([first.token_type, unbound.body.token_type]).toEqual(["Bearer", "Bearer"]);
+    const bound = await asked(server, { grant_type: "refresh_token", refresh_token: unbound.body.refresh_token });
+    expect(bound.body.token_type).toBe("DPoP");
+    const refresh = { grant_type: "refresh_token", refresh_token: bound.body.refresh_token };
+    expect((await server.refresh(app, bound.body.refresh_token)).body.error).toBe("invalid_dpop_proof");
+    expect((await asked(server, refresh, proofKey())).body.error).toBe("invalid_grant");
+    expect(claimsOf((await asked(server, refresh)).body.access_token).cnf).toEqual({ jkt: thumbprintOf(key) });
+  });
+
+  test("a refresh token of a confidential client is not bound, by its code request or by a refresh", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const client = server.clients.web;
     const headers = { authorization: basicAuth(web, "web-secret") };
     const code = await server.code(client, browser, { scope: SCOPE });
     const first = await asked(server, { client_id: undefined, ...code }, key, headers);
     const second = await server.refresh(client, first.body.refresh_token);
-    expect([first.body.token_type, second.body.token_type]).toEqual(["DPoP", "Bearer"]);
+    const refresh = { client_id: undefined, grant_type: "refresh_token", refresh_token: second.body.refresh_token };
+    const third = await asked(server, refresh, key, headers);
+    const fourth = await server.refresh(client, third.body.refresh_token);
+    expect([first, second, third, fourth].map(({ body }) => body.token_type)).toEqual(["DPoP", "Bearer", "DPoP", "Bearer"]);
   });
 
   test("dpop_jkt binds the code; another key gets invalid_grant and uses up nothing", async ({ server }) => {

@@ -125,7 +125,9 @@ describe.for(databaseKinds)("authorization codes on $name", ({ name, fresh }) =>
       await grants(database.sql).revoke(winner.grant.id, anAudit("code.replayed"));
       const held = await Promise.all(tries.map(({ family }) => refreshFamilies(database.sql).holding(family.tokenHash)));
       expect(held.filter((state) => state !== undefined && !state.revoked)).toEqual([]);
-      expect(await refreshFamilies(database.sql).rotate(winner.family.id, winner.family.tokenHash, aHash(), 60, issued)).toBe(false);
+      expect(
+        await refreshFamilies(database.sql).rotate(winner.family.id, winner.family.tokenHash, { hash: aHash(), ttl: 60 }, issued),
+      ).toBe(false);
     },
   );
 

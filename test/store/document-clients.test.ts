@@ -82,7 +82,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     expect(await authorizationCodes(database.sql).redeem(code, grant, family, issued)).toBe(true);
     const next = aHash();
     expect((await refreshFamilies(database.sql).holding(family.tokenHash))?.documentClient).toEqual(client);
-    expect(await refreshFamilies(database.sql).rotate(family.id, family.tokenHash, next, 3_600, issued)).toBe(true);
+    expect(await refreshFamilies(database.sql).rotate(family.id, family.tokenHash, { hash: next, ttl: 3_600 }, issued)).toBe(true);
     expect((await refreshFamilies(database.sql).holding(next))?.documentClient).toEqual(client);
   });
 
@@ -107,7 +107,7 @@ describe.for(databaseKinds)("clients of metadata documents on $name", ({ fresh }
     await managedClients(database.sql).register(aNewClient({ clientId: client.clientId, enabled: false }), anAudit("client.registered"));
     const reference = { jti: "j", clientId: client.clientId, grantId: grant.id, userId: scene.userId };
     expect((await tokenStates(database.sql).of(reference)).clientEnabled).toBe(false);
-    expect(await refreshFamilies(database.sql).rotate(family.id, family.tokenHash, aHash(), 3_600, issued)).toBe(false);
+    expect(await refreshFamilies(database.sql).rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 3_600 }, issued)).toBe(false);
     expect(await authorizationCodes(database.sql).redeem(waiting, aGrant(scene), aFamily(), issued)).toBe(false);
     expect(await issue()).toBe(false);
   });

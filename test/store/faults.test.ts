@@ -62,7 +62,9 @@ if (TEST_DATABASE_URL !== undefined)
       await expect.poll(() => runText(database.sql, sleeps)).toHaveLength(1);
       await wire.cut();
       expect(await under).toMatchObject(unavailable);
-      await expect(families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))).rejects.toMatchObject(unavailable);
+      await expect(families.rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 60 }, anAudit("token.issued"))).rejects.toMatchObject(
+        unavailable,
+      );
       await expect(families.holding(family.tokenHash)).rejects.toMatchObject(unavailable);
       await expect(database.sql.transaction((tx) => tx.query(sleep(0), []))).rejects.toMatchObject(unavailable);
       await wire.mend();

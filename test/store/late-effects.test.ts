@@ -60,7 +60,7 @@ describe.for(databaseKinds)("calls after their deadline have no effect on $name"
       "a refresh token is not rotated",
       async () => {
         const { family } = await anOpenFamily(database.sql, scene);
-        return (audit) => refreshFamilies(database.sql).rotate(family.id, family.tokenHash, aHash(), 3_600, audit);
+        return (audit) => refreshFamilies(database.sql).rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 3_600 }, audit);
       },
     ],
     [
@@ -124,7 +124,7 @@ describe.for(databaseKinds)("calls after their deadline have no effect on $name"
       await database.sql.transaction(async (tx) => {
         await tx.query({ name: "test_hold", text: "select 1 from refresh_families where id = $1::uuid for update" }, [family.id]);
         const audit = anAudit("token.issued", { notAfter: (await databaseTime()) + 0.1 });
-        rotated = refreshFamilies(database.sql).rotate(family.id, family.tokenHash, next, 3_600, audit);
+        rotated = refreshFamilies(database.sql).rotate(family.id, family.tokenHash, { hash: next, ttl: 3_600 }, audit);
         rotated.catch(() => undefined);
         await new Promise((resolve) => setTimeout(resolve, 250));
       });

@@ -128,7 +128,9 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     const open = await times(MANY, (at) => anOpenFamily(sql, scene, { id: ids[at] ?? anId() }));
     const families = refreshFamilies(sql);
     await allAtOnce([
-      ...shuffled(open, round).map(({ family }) => families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))),
+      ...shuffled(open, round).map(({ family }) =>
+        families.rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 60 }, anAudit("token.issued")),
+      ),
       sessions(sql).endAll(scene.userId, anAudit("session.ended")),
     ]);
   });

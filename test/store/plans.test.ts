@@ -187,7 +187,7 @@ if (TEST_DATABASE_URL !== undefined)
       await many(() => codes.byHash(aHash()));
       await many(() => codes.redeem(aHash(), aGrant(scene), aFamily(), anAudit("token.issued")));
       await many(() => families.holding(aHash()));
-      await many(() => families.rotate(anId(), aHash(), aHash(), 60, anAudit("token.issued")));
+      await many(() => families.rotate(anId(), aHash(), { hash: aHash(), ttl: 60 }, anAudit("token.issued")));
       await families.revoke(anId(), anAudit("token.revoked"));
       await many(() => sessions(sql).byHash(aHash()));
       await grants(sql).open(aGrant(scene), aFamily(), scene.sessionId, anAudit("token.issued"));

@@ -28,7 +28,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
   test("a rotation makes the new token current and marks the old one as used", async () => {
     const { family } = await anOpenFamily(database.sql, scene);
     const next = aHash();
-    expect(await families().rotate(family.id, family.tokenHash, next, 3_600, issued)).toBe(true);
+    expect(await families().rotate(family.id, family.tokenHash, { hash: next, ttl: 3_600 }, issued)).toBe(true);
     expect(await families().holding(next)).toMatchObject({
       familyId: family.id,
       usedAt: null,
@@ -37,9 +37,20 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     expect(old).toMatchObject({ familyId: family.id, usedAt: expect.any(Number), revoked: false });
     expect((old?.now ?? 0) - (old?.usedAt ?? 0)).toBeLessThanOrEqual(2);
     const after = aHash();
-    expect(await families().rotate(family.id, next, after, 3_600, issued)).toBe(true);
+    expect(await families().rotate(family.id, next, { hash: after, ttl: 3_600 }, issued)).toBe(true);
     expect(await families().holding(family.tokenHash)).toMatchObject({ usedAt: expect.any(Number) });
     expect(await families().holding(next)).toMatchObject({ usedAt: expect.any(Number) });
+  });
+
+  test("a rotation binds a family that is bound to no key, once", async () => {
+    const { family } = await anOpenFamily(database.sql, scene);
+    const [first, second, third] = [aHash(), aHash(), aHash()];
+    expect(await families().rotate(family.id, family.tokenHash, { hash: first, ttl: 3_600 }, issued)).toBe(true);
+    expect(await families().holding(first)).not.toHaveProperty("cnf");
+    expect(await families().rotate(family.id, first, { hash: second, ttl: 3_600, cnf: { jkt: "one" } }, issued)).toBe(true);
+    expect(await families().holding(second)).toMatchObject({ cnf: { jkt: "one" } });
+    expect(await families().rotate(family.id, second, { hash: third, ttl: 3_600, cnf: { jkt: "other" } }, issued)).toBe(true);
+    expect(await families().holding(third)).toMatchObject({ cnf: { jkt: "one" } });
   });
 
   test("32 uses of a token that stays current all succeed, and extend the family", async () => {
@@ -62,16 +73,16 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     const proof = { id: Buffer.from(aHash()).toString("hex"), ttl: 60 };
     const store = families();
     const next = aHash();
-    expect(await store.rotate(other.family.id, other.family.tokenHash, aHash(), 3_600, { ...issued, proof })).toBe(true);
+    expect(await store.rotate(other.family.id, other.family.tokenHash, { hash: aHash(), ttl: 3_600 }, { ...issued, proof })).toBe(true);
     const [refused, unharmed] = await Promise.allSettled([
-      store.rotate(bound.family.id, bound.family.tokenHash, next, 3_600, { ...issued, proof }),
-      store.rotate(third.family.id, third.family.tokenHash, aHash(), 3_600, issued),
+      store.rotate(bound.family.id, bound.family.tokenHash, { hash: next, ttl: 3_600 }, { ...issued, proof }),
+      store.rotate(third.family.id, third.family.tokenHash, { hash: aHash(), ttl: 3_600 }, issued),
     ]);
     expect(refused).toMatchObject({ status: "rejected", reason: { code: "invalid_dpop_proof", reason: "dpop_proof_used" } });
     expect(unharmed).toMatchObject({ value: true });
     expect(await store.holding(bound.family.tokenHash)).toMatchObject({ usedAt: null, revoked: false });
     expect(await store.holding(next)).toBeUndefined();
-    expect(await store.rotate(bound.family.id, bound.family.tokenHash, next, 3_600, issued)).toBe(true);
+    expect(await store.rotate(bound.family.id, bound.family.tokenHash, { hash: next, ttl: 3_600 }, issued)).toBe(true);
   });
 
   test("of 32 rotations of as many families with one proof of possession one takes effect", async () => {
@@ -79,7 +90,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     const proof = { id: Buffer.from(aHash()).toString("hex"), ttl: 60 };
     const stores = [families(), families()];
     const rotations = opened.map(({ family }, n) =>
-      stores[n % 2]?.rotate(family.id, family.tokenHash, aHash(), 3_600, { ...issued, proof }),
+      stores[n % 2]?.rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 3_600 }, { ...issued, proof }),
     );
     const settled = await Promise.allSettled(rotations);
     expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -92,14 +103,14 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     const family = { id: anId(), tokenHash: first, ttl: 3_600, maxAge: 7_200, cnf };
     expect(await grants(database.sql).open(grant, family, scene.sessionId, issued)).toBe(true);
     expect(await families().holding(first)).toMatchObject({ cnf });
-    expect(await families().rotate(family.id, first, second, 3_600, issued)).toBe(true);
+    expect(await families().rotate(family.id, first, { hash: second, ttl: 3_600 }, issued)).toBe(true);
     expect(await families().holding(second)).toMatchObject({ cnf });
   });
 
   test("an unknown token or family cannot be found, rotated or revoked", async () => {
     expect(await families().holding(aHash())).toBeUndefined();
-    expect(await families().rotate("no uuid", aHash(), aHash(), 60, issued)).toBe(false);
-    expect(await families().rotate(anId(), aHash(), aHash(), 60, issued)).toBe(false);
+    expect(await families().rotate("no uuid", aHash(), { hash: aHash(), ttl: 60 }, issued)).toBe(false);
+    expect(await families().rotate(anId(), aHash(), { hash: aHash(), ttl: 60 }, issued)).toBe(false);
     await families().revoke("no uuid", replayed);
   });
 
@@ -108,7 +119,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     const first = await families().holding(family.tokenHash);
     expect((first?.expiresAt ?? 0) - (first?.now ?? 0)).toBeLessThanOrEqual(1_000);
     const next = aHash();
-    expect(await families().rotate(family.id, family.tokenHash, next, 50_000, issued)).toBe(true);
+    expect(await families().rotate(family.id, family.tokenHash, { hash: next, ttl: 50_000 }, issued)).toBe(true);
     expect((await families().holding(next))?.expiresAt).toBe(first?.expiresAt);
   });
 
@@ -121,7 +132,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
       const verdicts = await Promise.all(
         nexts.map(async (next, n) => {
           const store = n % 2 === 0 ? shared : families(); // as another process would
-          const won = await store.rotate(family.id, family.tokenHash, next, 3_600, issued);
+          const won = await store.rotate(family.id, family.tokenHash, { hash: next, ttl: 3_600 }, issued);
           if (!won) await store.revoke(family.id, replayed);
           return won;
         }),
@@ -129,7 +140,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
       expect(verdicts.filter(Boolean)).toHaveLength(1);
       const successor = nexts[verdicts.indexOf(true)]!;
       expect(await families().holding(successor)).toMatchObject({ revoked: true });
-      expect(await families().rotate(family.id, successor, aHash(), 3_600, issued)).toBe(false);
+      expect(await families().rotate(family.id, successor, { hash: aHash(), ttl: 3_600 }, issued)).toBe(false);
       const reference = { jti: anId(), clientId: scene.clientId, grantId: grant.id, userId: scene.userId };
       expect(await tokenStates(database.sql).of(reference)).toMatchObject({ grantLives: false });
     },
@@ -141,7 +152,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
     const store = families();
     const verdicts = await Promise.all(
       Array.from({ length: 64 }, (_, n) =>
-        store.rotate(opened[n % 16]!.family.id, opened[n % 16]!.family.tokenHash, aHash(), 3_600, issued),
+        store.rotate(opened[n % 16]!.family.id, opened[n % 16]!.family.tokenHash, { hash: aHash(), ttl: 3_600 }, issued),
       ),
     );
     expect(opened.map((_, one) => verdicts.filter((won, n) => won && n % 16 === one).length)).toEqual(opened.map(() => 1));
@@ -157,7 +168,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
       const verdicts = await Promise.all(
         nexts.map(async (next, n) => {
           const store = n % 4 === 0 ? families() : shared;
-          const won = await store.rotate(family.id, family.tokenHash, next, 3_600, issued);
+          const won = await store.rotate(family.id, family.tokenHash, { hash: next, ttl: 3_600 }, issued);
           if (!won) await store.revoke(family.id, replayed);
           return won;
         }),
@@ -180,7 +191,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
   test.for(endings)("a family does not rotate when %s", async ([, change]) => {
     const { grant, family } = await anOpenFamily(database.sql, scene);
     await change(scene, grant.id);
-    expect(await families().rotate(family.id, family.tokenHash, aHash(), 60, issued)).toBe(false);
+    expect(await families().rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 60 }, issued)).toBe(false);
   });
 
   test("concurrent rotation and sign-out everywhere leave no live family", async () => {
@@ -189,7 +200,7 @@ describe.for(databaseKinds)("refresh families on $name", ({ fresh, name }) => {
       const state = await families().holding(family.tokenHash);
       const next = aHash();
       await Promise.all([
-        families().rotate(family.id, family.tokenHash, next, 60, issued),
+        families().rotate(family.id, family.tokenHash, { hash: next, ttl: 60 }, issued),
         sessions(database.sql).endAll(state?.subject.userId ?? "", anAudit("session.ended")),
       ]);
       const held = await Promise.all([family.tokenHash, next].map((hash) => families().holding(hash)));

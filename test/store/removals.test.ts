@@ -59,7 +59,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
       anAudit("client.changed"),
     );
   const rotates = ({ family }: Awaited<ReturnType<typeof anOpenFamily>>) =>
-    refreshFamilies(sql).rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"));
+    refreshFamilies(sql).rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 60 }, anAudit("token.issued"));
   const auditRecordsOf = (event: string, key: string) =>
     runText<{ reason: string; resources: string[] }>(
       sql,
@@ -139,7 +139,7 @@ describe.for(databaseKinds)("removals on $name", ({ name, fresh }) => {
     await Promise.all([
       enable(scene, false),
       ...open.map(({ family }, at) =>
-        refreshFamilies(sql).rotate(family.id, family.tokenHash, hashes[at] ?? aHash(), 60, anAudit("token.issued")),
+        refreshFamilies(sql).rotate(family.id, family.tokenHash, { hash: hashes[at] ?? aHash(), ttl: 60 }, anAudit("token.issued")),
       ),
       ...codes.map((code, at) =>
         authorizationCodes(sql).redeem(

@@ -28,7 +28,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
     await allAtOnce([
       sessions(sql).endAll(scene.userId, anAudit("session.ended")),
       sessions(sql).endOne(scene.sessionId, scene.userId, anAudit("session.ended")),
-      ...open.map(({ family }) => families.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"))),
+      ...open.map(({ family }) => families.rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 60 }, anAudit("token.issued"))),
       ...open.map(({ family }) => families.revoke(family.id, anAudit("token.revoked"))),
       ...open.map(({ grant }) => grants(sql).revoke(grant.id, anAudit("token.revoked"))),
       ...open.map(({ grant }) => delegationCuts(sql)(whose, { kind: "grant", id: grant.id }, anAudit("delegation.cut"))),
@@ -48,7 +48,7 @@ describe.each(databaseKinds)("no deadlock on $name", ({ name, fresh }) => {
       const open = await Promise.all(Array.from({ length: 24 }, () => anOpenFamily(sql, scene)));
       const [one, other] = [refreshFamilies(sql), refreshFamilies(sql)];
       const rotated = (at: typeof one, { family }: (typeof open)[number]) =>
-        at.rotate(family.id, family.tokenHash, aHash(), 60, anAudit("token.issued"));
+        at.rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 60 }, anAudit("token.issued"));
       const work = [...open.map((each) => rotated(one, each)), ...open.toReversed().map((each) => rotated(other, each))];
       await allAtOnce(work);
       const won = await Promise.all(work);

@@ -42,7 +42,7 @@ describe.for(databaseKinds)("the sweep on $name", ({ name, fresh }) => {
     const { sql } = database;
     const scene = await aScene(sql);
     const { family } = await anOpenFamily(sql, scene);
-    await refreshFamilies(sql).rotate(family.id, family.tokenHash, aHash(), 3_600, anAudit("token.issued"));
+    await refreshFamilies(sql).rotate(family.id, family.tokenHash, { hash: aHash(), ttl: 3_600 }, anAudit("token.issued"));
     await pendingRequests(sql).put(aHash(), "x=1", 600, { holder: "", limit: 10 });
     await signInFailures(sql).reserve(aHash(), { limit: 10, window: 900 });
     await tokenStates(sql).revoke(

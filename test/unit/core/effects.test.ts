@@ -17,7 +17,7 @@ describe("effects of a call", () => {
   const effects: readonly [string, (core: Core) => Promise<unknown>][] = [
     ["a code", ({ codes }) => codes.issue("h" as never, "b" as never, 1, entry)],
     ["a redemption", ({ codes }) => codes.redeem("h" as never, "g" as never, undefined, entry)],
-    ["a rotation", ({ families }) => families.rotate("i", "f" as never, "t" as never, 1, entry)],
+    ["a rotation", ({ families }) => families.rotate("i", "f" as never, { hash: "t" as never, ttl: 1 }, entry)],
     ["a refresh token that stays", ({ families }) => families.keep("i", "c" as never, 1, entry)],
     ["the revocation of a family", ({ families }) => families.revoke("i", entry)],
     ["a grant", ({ grants }) => grants.open("g" as never, "f" as never, "s", entry)],

@@ -226,8 +226,7 @@ describe("refresh_token", () => {
         "family.rotate",
         aFamily().familyId,
         hashSecret(TOKEN),
-        hashSecret(next),
-        86_400,
+        { hash: hashSecret(next), ttl: 86_400 },
         {
           event: "token.issued",
           outcome: "success",

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../../../audit.ts";
-import { type Client, demandsOf } from "../../../clients/client.ts";
+import { type Client, demandsOf, isConfidential } from "../../../clients/client.ts";
 import { Refusal, refusing } from "../../../errors.ts";
 import type { RefreshTokenGrant } from "../../../gen/countersign/token/v1/token_pb.ts";
 import { GRANTS } from "../../../protocol/grants.ts";
@@ -160,9 +160,13 @@ export const refreshToken: Grant<"refreshToken"> = {
     const { refreshReuseGrace: seconds, refreshToken: ttl } = core.lifetimes;
     // With a grace the successor is derived from the request, so that parallel uses all receive the same one.
     const { rotation } = demandsOf(client);
+    // Refresh tokens of confidential clients are bound by their authentication (RFC 9449 §5).
+    const proven = isConfidential(client) ? undefined : request.confirmation;
     const fresh = (current?: SecretHash) => (seconds > 0 ? core.successor(params, current) : newHexSecret(core.randomBytes));
-    const use = (familyId: string, successor: SecretHash, audit: AuditEntry) =>
-      rotation ? core.families.rotate(familyId, presented, successor, ttl, audit) : core.families.keep(familyId, presented, ttl, audit);
+    const use = (familyId: string, hash: SecretHash, audit: AuditEntry) =>
+      rotation
+        ? core.families.rotate(familyId, presented, { hash, ttl, cnf: proven }, audit)
+        : core.families.keep(familyId, presented, ttl, audit);
 
     // After a lost race, the second attempt decides on what the winner has stored.
     for (let attempt = 0; attempt < 2; attempt++) {
