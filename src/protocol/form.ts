@@ -122,9 +122,12 @@ export function assertNoCredentialInQuery(query: string): void {
   }
 }
 
-/** The token of a `Bearer` header; undefined where there is no such header. @throws {Refusal} invalid_request @see RFC 6750 §2.1 */
+/**
+ * The token of a `Bearer` header; undefined where there is no such header. Well-formed headers of the scheme `DPoP` are read elsewhere.
+ * @throws {Refusal} invalid_request for any other header of these schemes  @see RFC 6750 §2.1, §3.1, RFC 9449 §7.1
+ */
 export function parseBearer(authorization: string | undefined): string | undefined {
-  if (authorization === undefined || !/^bearer(?: |$)/i.test(authorization)) return undefined;
+  if (authorization === undefined || !/^(?:bearer|dpop)(?: |$)/i.test(authorization)) return undefined;
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(authorization)?.[1];
   if (token === undefined)
     throw new Refusal("invalid_request", "malformed_bearer", { description: "The Authorization header is malformed." });

@@ -180,6 +180,14 @@ describe("RFC 9449 §7: the server's own routes", () => {
     }
   });
 
+  test.for(["DPoP", "DPoP a b", "dpop a, Bearer b"])("the header %s is malformed, not absent", async (authorization, { server }) => {
+    for (const path of ["/oauth/userinfo", "/api/clients", "/trpc/clients.list"]) {
+      const response = await fetch(`${server.url}${path}`, { headers: { authorization } });
+      const challenge = response.headers.get("www-authenticate");
+      expect([path, response.status, challenge]).toEqual([path, 400, expect.stringMatching(/^DPoP .*error="invalid_request", algs="/)]);
+    }
+  });
+
   test("an unbound token is refused under the scheme DPoP", async ({ server }) => {
     const { browser } = await server.signedInUser();
     const { access_token } = await server.tokens(app, browser, { scope: SCOPE });

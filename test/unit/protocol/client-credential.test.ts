@@ -105,7 +105,7 @@ describe("bearer tokens", () => {
     expect(parseBearer(header)).toBe(token);
   });
 
-  test.for([["Bearer"], ["Bearer "], ["Bearer a b"], ["Bearer a,b"], ['Bearer "a"']] as const)(
+  test.for([["Bearer"], ["Bearer "], ["Bearer a b"], ["Bearer a,b"], ['Bearer "a"'], ["DPoP"], ["dpop a b"]] as const)(
     "%s is refused with invalid_request",
     ([header]) => {
       expect(codeOf(() => parseBearer(header))).toBe("invalid_request");
