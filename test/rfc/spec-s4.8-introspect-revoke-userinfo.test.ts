@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { rawExchange } from "../support/raw.ts";
 import { describe, test } from "../support/server.ts";
 
 const RESOURCE = "https://crm.example.test/mcp";
@@ -138,6 +139,15 @@ describe("docs/protocol.md#userinfo", () => {
     expect(both.headers.get("www-authenticate")).toContain('error="invalid_request"');
     const queried = await server.form(`/oauth/userinfo?access_token=${access_token}`, {});
     expect([queried.status, queried.body.error]).toEqual([400, "invalid_request"]);
+    const repeated = await server.form("/oauth/userinfo", { access_token: [access_token, access_token] });
+    expect([repeated.status, repeated.body.error]).toEqual([400, "invalid_request"]);
+    expect(repeated.headers.get("www-authenticate")).toContain('error="invalid_request"');
+    const headers = [
+      ["Authorization", header.authorization],
+      ["authorization", header.authorization],
+    ] as const;
+    const twice = await rawExchange(server.url, { method: "GET", target: "/oauth/userinfo", headers });
+    expect([twice.status, twice.headers.get("www-authenticate")]).toEqual([400, expect.stringContaining('error="invalid_request"')]);
     const own = await server.token(worker, { grant_type: "client_credentials", scope: "notes:read" });
     const refused = await server.form("/oauth/userinfo", { access_token: own.body.access_token });
     expect([refused.status, refused.body.error]).toEqual([401, "invalid_token"]);

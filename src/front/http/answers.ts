@@ -225,7 +225,7 @@ const NAMED_IN_CHALLENGE: readonly RefusalCode[] = [
 ];
 
 /** Reasons of an `invalid_request` whose fault is how the token was sent. Every other one, such as a wrong body, has no challenge. */
-const SENT_WRONGLY: readonly string[] = ["malformed_bearer", "credential_in_query", "token_sent_twice"];
+const SENT_WRONGLY: readonly string[] = ["malformed_bearer", "credential_in_query", "token_sent_twice", "authorization_repeated"];
 
 /** A wrong proof is 401 where a token is presented (RFC 9449 §7.1, §9). */
 const atResource = (code: RefusalCode): number => (OF_PROOFS.includes(code) ? 401 : CATALOGUE[code].http);

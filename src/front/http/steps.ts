@@ -98,7 +98,8 @@ export function assertDecisiveFields({ rawHeaders }: Pick<IncomingMessage, "rawH
     const name = DECISIVE_FIELDS.get(sent.length);
     if (name === undefined || sent.toLowerCase() !== name) continue;
     if (seen.includes(name)) {
-      throw new Refusal("invalid_request", "header_repeated", { description: "A header field was sent more than once." });
+      const reason = name === "authorization" ? "authorization_repeated" : "header_repeated";
+      throw new Refusal("invalid_request", reason, { description: "A header field was sent more than once." });
     }
     seen += name;
     if (name === "host" && !AUTHORITY.test(rawHeaders[index + 1] ?? "")) {

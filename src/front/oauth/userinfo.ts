@@ -3,11 +3,11 @@ import type { ZodOpenApiOperationObject } from "zod-openapi";
 import { Refusal } from "../../errors.ts";
 import { AccessTokenUse } from "../../gen/countersign/token/v1/token_pb.ts";
 import type { TokenCore } from "../../grpc/local.ts";
-import { assertNoCredentialInQuery, parseBearer } from "../../protocol/form.ts";
+import { assertNoCredentialInQuery, parseBearer, parseForm, parseParameters } from "../../protocol/form.ts";
 import { bearerErrorPrinter, boundToken, giveNonce, sendJson } from "../http/answers.ts";
-import { formBody } from "../http/body.ts";
+import { formText } from "../http/body.ts";
 import { form, json, lazily, OauthError, oauthErrors, schema } from "../http/describe.ts";
-import { type Handler, queryText, type Route } from "../http/routes.ts";
+import { type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
 
 /** `GET` and `POST /oauth/userinfo`. @see OIDC Core §5.3, RFC 6750 §3, docs/protocol.md#userinfo */
 export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; readonly issuer: string }): readonly Route[] {
@@ -15,11 +15,8 @@ export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; rea
     assertNoCredentialInQuery(queryText(ctx));
     const bound = boundToken(ctx, issuer);
     const inHeader = bound?.accessToken ?? parseBearer(ctx.req.headers.authorization);
-    const inBody = ctx.method === "POST" && ctx.is("urlencoded") ? (await formBody(ctx)).get("access_token") : undefined;
-    if (inHeader !== undefined && inBody !== undefined)
-      throw new Refusal("invalid_request", "token_sent_twice", {
-        description: "Send the access token once: in the header or in the body.",
-      });
+    const inBody = await tokenInForm(ctx);
+    if (inHeader !== undefined && inBody !== undefined) throw sentTwice();
     const accessToken = inHeader ?? inBody;
     if (accessToken === undefined) throw new Refusal("unauthenticated", "no_bearer", { description: "An access token is required." });
     const token = await core.verifyAccessToken(
@@ -42,6 +39,17 @@ export function userinfoRoutes({ core, issuer }: { readonly core: TokenCore; rea
     { ...route, method: "POST", openapi: () => ({ ...describeUserinfo(), requestBody: { ...form(TokenInBody()), required: false } }) },
   ];
 }
+
+/** The token of a posted form, which may come without one. @throws {Refusal} invalid_request @see RFC 6750 §2.2, §3.1 */
+async function tokenInForm(ctx: FrontContext): Promise<string | undefined> {
+  if (ctx.method !== "POST" || !ctx.is("urlencoded")) return undefined;
+  const text = await formText(ctx);
+  if ((parseParameters(text).get("access_token")?.length ?? 0) > 1) throw sentTwice();
+  return parseForm(text).get("access_token");
+}
+
+const sentTwice = (): Refusal =>
+  new Refusal("invalid_request", "token_sent_twice", { description: "Send the access token once: in the header or in the body." });
 
 const describeUserinfo = (): ZodOpenApiOperationObject => ({
   tags: ["OAuth"],

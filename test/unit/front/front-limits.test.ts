@@ -138,17 +138,16 @@ describe("error responses", () => {
 });
 
 describe("repeated header fields", () => {
-  const refused = expect.objectContaining({ code: "invalid_request", reason: "header_repeated" });
   test.for([
-    ["Authorization twice", ["Authorization", "a", "authorization", "a"], true],
-    ["Content-Type twice", ["content-type", "a", "Host", "x", "CONTENT-TYPE", "b"], true],
-    ["Host twice", ["Host", "x", "Accept", "a", "host", "y"], true],
-    ["one of each", ["Host", "x", "Authorization", "a", "Content-Type", "b"], false],
-    ["another field twice", ["Accept", "a", "Accept", "b"], false],
-    ["a value that names the field", ["Authorization", "a", "X-Forwarded-X", "authorization"], false],
-  ] as const)("%s", ([, rawHeaders, isRefused]) => {
+    ["Authorization twice", ["Authorization", "a", "authorization", "a"], "authorization_repeated"],
+    ["Content-Type twice", ["content-type", "a", "Host", "x", "CONTENT-TYPE", "b"], "header_repeated"],
+    ["Host twice", ["Host", "x", "Accept", "a", "host", "y"], "header_repeated"],
+    ["one of each", ["Host", "x", "Authorization", "a", "Content-Type", "b"], undefined],
+    ["another field twice", ["Accept", "a", "Accept", "b"], undefined],
+    ["a value that names the field", ["Authorization", "a", "X-Forwarded-X", "authorization"], undefined],
+  ] as const)("%s", ([, rawHeaders, reason]) => {
     const check = () => assertDecisiveFields({ rawHeaders: [...rawHeaders] });
-    if (isRefused) expect(check).toThrow(refused);
+    if (reason !== undefined) expect(check).toThrow(expect.objectContaining({ code: "invalid_request", reason }));
     else expect(check).not.toThrow();
   });
 });
