@@ -1,6 +1,7 @@
+import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { operatorAt, refusedWith } from "../support/admin.ts";
-import { keyFor } from "../support/assertions.ts";
+import { jws, keyFor } from "../support/assertions.ts";
 import { aBrowser } from "../support/browser.ts";
 import { runText } from "../support/database.ts";
 import { authorizePath } from "../support/pages-server.ts";
@@ -167,14 +168,24 @@ describe("a user whom a provider names", () => {
 
 describe("a hostile provider signs no one in", () => {
   const good = { email: "victim@acme.test", email_verified: true };
-  test.for([
+  const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const unsigned = (claims: object) => `${encoded({ alg: "none" })}.${encoded(claims)}.`;
+  const signedBySecret = (claims: object) => {
+    const input = `${encoded({ alg: "HS256", kid: "upstream-key" })}.${encoded(claims)}`;
+    return `${input}.${createHmac("sha256", "upstream-secret").update(input).digest("base64url")}`;
+  };
+  const hostile: readonly (readonly [what: string, answer: Answer, reason: string])[] = [
     ["another issuer in the ID token", { claims: { ...good, iss: "https://evil.test" } }, "upstream_"],
+    ["no nonce", { claims: { ...good, nonce: undefined } }, "upstream_"],
     ["another nonce", { claims: { ...good, nonce: "x" } }, "upstream_"],
     ["another audience", { claims: { ...good, aud: "them" } }, "upstream_"],
     ["a second audience without azp", { claims: { ...good, aud: ["us", "them"] } }, "upstream_"],
     ["another party", { claims: { ...good, azp: "them" } }, "upstream_of_another_party"],
     ["an expired ID token", { claims: { ...good, exp: 1_000_000_000 } }, "upstream_"],
     ["a signature by another key", { claims: good, signedBy: keyFor("ES256", "upstream-key") }, "upstream_"],
+    ["an unknown key", { claims: good, idToken: (claims, key) => jws(claims, key, { kid: "other" }) }, "upstream_"],
+    ["no signature", { claims: good, idToken: unsigned }, "upstream_"],
+    ["a signature by the client secret", { claims: good, idToken: signedBySecret }, "upstream_"],
     ["user information about another subject", { userinfo: { ...good, sub: "other" } }, "upstream_"],
     ["a subject of 300 characters", { claims: { ...good, sub: "x".repeat(300) } }, "upstream_subject_invalid"],
     ["a response of another issuer", { claims: good, response: { iss: "https://evil.test" } }, "upstream_"],
@@ -182,7 +193,8 @@ describe("a hostile provider signs no one in", () => {
     ["an error", { response: { error: "access_denied" } }, "upstream_denied"],
     ["a server error", { status: 500 }, "upstream_unreachable"],
     ["silence", { silent: true }, "upstream_unreachable"],
-  ] as const)("%s", async ([, answer, reason]) => {
+  ];
+  test.for(hostile)("%s", async ([, answer, reason]) => {
     const subject = `hostile${++count}`;
     const page = await arrive(aVisitor(), subject, answer);
     expect([page.status, page.html.includes("did not work")]).toEqual([reason === "upstream_unreachable" ? 503 : 403, true]);

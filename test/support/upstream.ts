@@ -12,6 +12,8 @@ export interface Answer {
   /** Parameters of the authorization response that are added or replaced. */
   readonly response?: Readonly<Record<string, string>>;
   readonly signedBy?: TestKey;
+  /** Makes the ID token. */
+  readonly idToken?: (claims: object, key: TestKey) => string;
   /** Bytes of padding in the token response. */
   readonly padding?: number;
   readonly status?: number;
@@ -53,7 +55,7 @@ export async function startUpstream() {
     jwks_uri: `${url}/keys`,
     response_types_supported: ["code"],
     subject_types_supported: ["public"],
-    id_token_signing_alg_values_supported: ["ES256"],
+    id_token_signing_alg_values_supported: ["ES256", "HS256", "none"],
     authorization_response_iss_parameter_supported: true,
     backchannel_logout_supported: true,
   });
@@ -70,7 +72,7 @@ export async function startUpstream() {
     if (answer.silent) return undefined;
     const now = Math.floor(Date.now() / 1000);
     const honest = { iss: url, aud: "us", sub: subject, iat: now, exp: now + 60, auth_time: now, nonce: query.get("nonce") };
-    const by = answer.signedBy ?? key;
+    const { signedBy = key, idToken = (claims) => jws(claims, signedBy, { kid: "upstream-key" }) } = answer;
     const accessToken = randomUUID();
     tokens.set(accessToken, pending);
     return send(
@@ -78,7 +80,7 @@ export async function startUpstream() {
       {
         access_token: accessToken,
         token_type: "Bearer",
-        id_token: jws({ ...honest, ...answer.claims }, by, { kid: "upstream-key" }),
+        id_token: idToken({ ...honest, ...answer.claims }, signedBy),
         ...(answer.padding && { padding: "x".repeat(answer.padding) }),
       },
       answer.status,
