@@ -1,6 +1,7 @@
 import { inflateSync } from "node:zlib";
 import { FetchFailure, type GuardedFetch } from "../clients/guarded-fetch.ts";
 import { isObject } from "../clients/public-keys.ts";
+import { hasCome, isTime } from "../protocol/jws.ts";
 import { readJwt, refuse } from "./presentation.ts";
 import { assertSignedByIssuer, type IssuerTrust, isWalletAlgorithm } from "./signatures.ts";
 
@@ -40,13 +41,15 @@ export type StatusLists = ReturnType<typeof statusLists>;
 
 export function statusLists(fetch: GuardedFetch, trust: IssuerTrust) {
   return {
-    /** The status in the issuer's list. @throws {Refusal} access_denied; {FetchFailure} when the list cannot be fetched */
+    /** The status in the issuer's list (Token Status List §5.1, §8.3). @throws {Refusal} access_denied; {FetchFailure} when the list cannot be fetched */
     async statusOf({ uri, index }: StatusReference, issuer: string, now: number): Promise<number> {
       const jwt = readJwt(await fetch.text(uri, MEDIA_TYPE, MAX_BYTES), "status_list_malformed", MAX_BYTES);
       const { typ, alg } = jwt.header;
       if (typ !== "statuslist+jwt" || !isWalletAlgorithm(alg)) return refuse("status_list_malformed");
       if (jwt.claims.sub !== uri) return refuse("status_list_of_another_address");
-      const { exp, status_list: list } = jwt.claims;
+      const { iat, nbf, exp, status_list: list } = jwt.claims;
+      if (!isTime(iat)) return refuse("status_list_malformed");
+      if (!hasCome(nbf, now + SKEW)) return refuse("status_list_not_yet_valid");
       if (exp !== undefined && !(typeof exp === "number" && exp > now - SKEW)) return refuse("status_list_expired");
       await assertSignedByIssuer(jwt, issuer, trust, now);
       const { bits, lst } = isObject(list) ? list : {};

@@ -69,6 +69,8 @@ describe("the status list token", () => {
     ["with alg none", signedJwt({ ...header, alg: "none" }, claims, key), "status_list_malformed"],
     ["for another URI", signedJwt(header, { ...claims, sub: `${URI}/2` }, key), "status_list_of_another_address"],
     ["that has expired", signedJwt(header, { ...claims, exp: nowSeconds() - 600 }, key), "status_list_expired"],
+    ["without the time of its issue", signedJwt(header, { ...claims, iat: undefined }, key), "status_list_malformed"],
+    ["that is not valid yet", signedJwt(header, { ...claims, nbf: nowSeconds() + 600 }, key), "status_list_not_yet_valid"],
     ["signed by another key", signedJwt(header, claims, walletKey("ES256", "k1")), "issuer_signature_wrong"],
     ["without a list", signedJwt(header, { ...claims, status_list: undefined }, key), "status_list_malformed"],
     [
