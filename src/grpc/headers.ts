@@ -24,22 +24,36 @@ function sizeOf(headers: IncomingHttpHeaders): number {
 /** Bytes of the headers of a stream, above those that most have. */
 export const headerBytesOf = (stream: object): number => Math.max(0, (arrived.get(stream) ?? 0) - USUAL);
 
+/** Calls above the limit that one connection may make: those that a caller begins before it has the setting. */
+const EXCUSED = 16;
+
+const refused = new WeakMap<object, number>();
+
+/** Refuses a call alone, as Node does where the setting binds, or leaves a caller that goes on. */
+function refuse(stream: ServerHttp2Stream): void {
+  const { session } = stream;
+  const before = session === undefined ? 0 : (refused.get(session) ?? 0);
+  if (session === undefined || before < EXCUSED) {
+    if (session !== undefined) refused.set(session, before + 1);
+    stream.on("error", () => undefined).close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    return;
+  }
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  session.destroy();
+}
+
 type Handle = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, ...rest: unknown[]) => void;
 
 /**
- * Limits the headers of calls. Node refuses a call with more, by a setting that binds a caller once it has acknowledged it; one that has not, and
- * sends more, is left: a byte that refers to the header table (RFC 7541 §6.1) stands for up to four thousand.
+ * Limits the headers of calls. Node resets a call with more, by a setting that binds a caller once it has acknowledged it. Until then calls are
+ * reset here, of one connection only a few: a byte that refers to the header table (RFC 7541 §6.1) stands for up to four thousand.
  */
 export function limitHeaders(server: Http2Server): void {
   server.updateSettings({ maxHeaderListSize: HEADER_BYTES });
   const handlers = server.listeners("stream") as Handle[];
   const limited: Handle = (stream, headers, ...rest) => {
     const bytes = sizeOf(headers);
-    if (bytes > HEADER_BYTES) {
-      stream.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      stream.session?.destroy();
-      return;
-    }
+    if (bytes > HEADER_BYTES) return refuse(stream);
     shortenDeadline(headers);
     arrived.set(stream, bytes);
     for (const handle of handlers) handle.call(server, stream, headers, ...rest);

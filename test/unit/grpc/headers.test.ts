@@ -61,25 +61,47 @@ const text = (value: string): Buffer => {
 };
 const field = (form: number, name: string, value: string): Buffer => Buffer.concat([Buffer.from([form]), text(name), text(value)]);
 
-test("a caller that acknowledges no settings and whose hundred bytes stand for 400 kB of headers is left", async () => {
-  const socket = connectTcp(await aListener(), "127.0.0.1").on("error", () => undefined);
-  onTestFinished(() => void socket.destroy());
-  const call = [
+/** The header block of a call whose hundred bytes stand for 400 kB. @param fresh whether the entry is to go into the header table first */
+const bomb = (fresh: boolean): Buffer =>
+  Buffer.concat([
     field(0, ":method", "POST"),
     field(0, ":scheme", "http"),
     field(0, ":path", INTROSPECT),
     field(0, ":authority", "localhost"),
     field(0, "content-type", "application/grpc"),
-    field(0x40, "x-a", "b".repeat(3_900)), // into the header table
+    ...(fresh ? [field(0x40, "x-a", "b".repeat(3_900))] : []),
     Buffer.alloc(100, 0x80 | 62), // its newest entry, a hundred times
-  ];
-  socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  socket.write(Buffer.concat([frame(4, 0, 0, Buffer.alloc(0)), frame(1, 4, 1, Buffer.concat(call))]));
+  ]);
+
+/** Sends frames on a connection that acknowledges no settings. @returns all that arrives on it, and when it has ended */
+async function aBlindCaller(...frames: readonly Buffer[]) {
+  const socket = connectTcp(await aListener(), "127.0.0.1").on("error", () => undefined);
+  onTestFinished(() => void socket.destroy());
   const received: Buffer[] = [];
   socket.on("data", (part) => void received.push(part));
-  await new Promise((resolve) => socket.once("close", resolve));
-  const goAway = frame(7, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, constants.NGHTTP2_ENHANCE_YOUR_CALM]));
-  expect(Buffer.concat(received).includes(goAway)).toBe(true);
+  const ended = new Promise((resolve) => socket.once("close", resolve));
+  socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  socket.write(Buffer.concat([frame(4, 0, 0, Buffer.alloc(0)), ...frames]));
+  return { received: () => Buffer.concat(received), ended };
+}
+
+const CALM = Buffer.from([0, 0, 0, constants.NGHTTP2_ENHANCE_YOUR_CALM]);
+/** The reset of a stream (RFC 9113 §6.4), and what an answer to a ping looks like. */
+const reset = (stream: number): Buffer => frame(3, 0, stream, CALM);
+const ping = (flags: number): Buffer => frame(6, flags, 0, Buffer.from("pingpong"));
+
+test("a first call with too many headers is refused alone, before its caller can know the limit", async () => {
+  const caller = await aBlindCaller(frame(1, 4, 1, bomb(true)), ping(0));
+  await expect.poll(() => caller.received().includes(ping(1))).toBe(true); // the connection serves on
+  await expect.poll(() => caller.received().includes(reset(1))).toBe(true);
+});
+
+test("a caller that acknowledges no settings, and goes on with such calls, is left", async () => {
+  const calls = Array.from({ length: 40 }, (_, at) => frame(1, 4, 2 * at + 1, bomb(at === 0)));
+  const caller = await aBlindCaller(...calls);
+  await caller.ended;
+  const goAway = frame(7, 0, 0, Buffer.alloc(8)).subarray(0, 9);
+  expect(caller.received().includes(goAway)).toBe(true);
 });
 
 test("headers of requests that have not arrived whole take their room", async () => {
