@@ -113,10 +113,19 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
         id: await realmId(admin, named),
         requiredAcr: SIGN_INS[weakest],
       });
-      return { value: changed, text: `Users of ${printable(named)} sign in with ${weakest === "any" ? "any method" : weakest}.` };
+      const text = `Users of ${printable(named)} sign in with ${weakest === "any" ? "any method" : weakest}.`;
+      return { value: changed, text, warning: () => lackingWarning(changed.lacking) };
     },
   ).argument("<weakest>", "any, mfa (a second factor) or phr (a passkey)", signInClass);
   registerRealmBranding(command);
+}
+
+/** What follows for users who have no sign-in of the class that is demanded now; operators are among them. */
+function lackingWarning(lacking: number): string | undefined {
+  if (lacking === 0) return undefined;
+  const [who, set, their] =
+    lacking === 1 ? ["1 user has", "sets", "the"] : [`${lacking > 10_000 ? "More than 10,000" : lacking} users have`, "set", "their"];
+  return `${who} no such sign-in, and ${set} one up at ${their} next sign-in in a browser; until then their passwords alone are refused, also by COUNTERSIGN_PASSWORD. If you are one of them, set up yours now, at /account/security.`;
 }
 
 type Branding = ManagementInputs["operator"]["realms"]["setBranding"]["branding"];

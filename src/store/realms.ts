@@ -20,7 +20,7 @@ import type { RowOf } from "./tables/table.ts";
 const REALM = ["id", "name", "dynamicRegistrationScopes"] as const;
 const DEFAULT = "default";
 
-const counted = (kind: keyof RealmContents, rows: string): string =>
+const counted = (kind: string, rows: string): string =>
   `(select count(*)::int from (select from ${rows} limit ${TOTAL_LIMIT + 1}) as counted) as "${kind}"`;
 
 /** Realms of a name in whatever case. Earlier releases made some that differ in case alone; they stay. @param name an expression */
@@ -37,6 +37,12 @@ const SQL = statements("realm", {
    select ${REALMS.select(REALM, "changed")} from changed`,
   // Whatever refers to the realm waits for the lock: it is counted here, or finds no realm. Invitations are removed with it.
   hold: "select name from realms where id = $1::uuid for update",
+  lacking: `select ${counted(
+    "lacking",
+    `users where realm_id = $1::uuid and enabled and deleted_at is null
+       and not exists (select 1 from passkeys where user_id = users.id and copied_at is null)
+       and ($2 = 'phr' or not exists (select 1 from authenticator_apps where user_id = users.id and confirmed_at is not null))`,
+  )}`,
   alike: `select 1 as one from ${alike("$1")}`,
   contents: `select ${counted("users", "users where realm_id = $1::uuid and deleted_at is null")},
      ${counted("leaving", "users where realm_id = $1::uuid and deleted_at is not null")},
@@ -118,6 +124,8 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
   one: async (id) => managed(await records.on(sql).one({ id })),
   create: async (name, audit) => managed(await addRealm(sql, name, {}, audit)),
   change: async (...change) => managed((await sql.transaction((tx) => changeRealm(tx, ...change)))?.after),
+
+  lacking: async (id, acr) => (await firstRow<{ lacking: number }>(sql, SQL.lacking, [id, acr]))?.lacking ?? 0,
 
   rename: async (id, name, audit) => {
     const rename = async (tx: Tx) => {

@@ -82,6 +82,11 @@ test("a screen that cannot show an answer of another release says so, beside the
   });
   await page.goto(`${server.url}/console/keys`);
   await page.getByRole("main").getByRole("alert").getByText("This screen cannot be shown.").waitFor();
+  await page
+    .getByRole("main")
+    .getByRole("alert")
+    .getByText(/^TypeError: /)
+    .waitFor(); // what a report needs
   await page.unrouteAll();
   await page.getByRole("link", { name: "Clients", exact: true }).click();
   await page.getByRole("heading", { name: "Clients", level: 1 }).waitFor();

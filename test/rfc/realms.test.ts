@@ -201,9 +201,23 @@ describe("the command line", () => {
     expect((await at("connections", "show", "partners")).out).toMatch(/^realm +guests$/m);
   });
 
+  test("says how many users have to set up the sign-in that a realm now demands", async () => {
+    const { id, name } = await operator.realms.create.mutate({ name: "board members" });
+    expect(await at("realms", "require-sign-in", name, "mfa")).toMatchObject({ code: 0, err: "" });
+    for (const email of ["one@board.test", "two@board.test"])
+      await operator.users.create.mutate({ email, password: PASSWORD, realmId: id });
+    expect((await at("realms", "require-sign-in", name, "phr")).err).toMatch(
+      /^2 users have no such sign-in, and set one up at their next sign-in/,
+    );
+    expect(await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: null })).toEqual({ id, requiredAcr: null, lacking: 0 });
+  });
+
   test("finds a realm by its id in capitals", async () => {
     const id = realms.strict ?? "";
-    expect(await at("realms", "require-sign-in", id.toUpperCase(), "phr")).toMatchObject({ code: 0 });
+    expect(await at("realms", "require-sign-in", id.toUpperCase(), "phr")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/sign in with phr\.\n$/),
+    });
     expect(await operator.realms.get.query({ id })).toMatchObject({ requiredAcr: "phr" });
     await at("realms", "require-sign-in", id, "mfa");
   });

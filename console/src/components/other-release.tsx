@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Text } from "@mantine/core";
+import { Alert, Button, Code, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { isOfOtherRelease } from "../api/release.ts";
 import { T } from "../texts/texts.ts";
@@ -22,10 +22,13 @@ export function OtherRelease() {
   );
 }
 
-/** In place of a screen that failed, as over an answer of another release. */
-export const BrokenScreen = () => (
+/** In place of a screen that failed, as over an answer of another release. What failed is there for a report. */
+export const BrokenScreen = ({ error }: { readonly error: unknown }) => (
   <Alert color="red" role="alert" title={T.failure.title} maw="60rem">
     <Text mb="sm">{T.failure.broken}</Text>
+    <Code block mb="sm" lang="en">
+      {String(error).slice(0, 500)}
+    </Code>
     <Reload />
   </Alert>
 );

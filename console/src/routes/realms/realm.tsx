@@ -99,6 +99,9 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
         onChange={({ currentTarget }) => saving.mutate(CLASSES.find((each) => each === currentTarget.value) ?? "")}
         data={CLASSES.map((value) => ({ value, label: texts.classes[value] ?? value }))}
       />
+      <Text role="status" size="sm">
+        {saving.data !== undefined && saving.data.lacking > 0 && texts.lacking(saving.data.lacking)}
+      </Text>
       {saving.error && <FailureNote error={saving.error} />}
     </Stack>
   );
