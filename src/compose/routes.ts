@@ -5,6 +5,8 @@ import { passwordAttempts } from "../accounts/password-attempts.ts";
 import type { PasswordHashing } from "../accounts/password-hash.ts";
 import type { Brandings } from "../branding/branding.ts";
 import { clientsAmong } from "../clients/find-client.ts";
+import { issuerKeys, remoteKeys } from "../clients/remote-keys.ts";
+import type { Clock } from "../clock.ts";
 import type { Config } from "../config.ts";
 import { clientApiRoutes } from "../front/api/clients.ts";
 import { trpcRoutes } from "../front/api/trpc.ts";
@@ -25,8 +27,11 @@ import { healthRoutes, systemRoutes } from "../front/system/health.ts";
 import { userRoutes, type WalletRoutes } from "../front/user-routes.ts";
 import { walletOffRoutes } from "../front/wallet/routes.ts";
 import type { TokenCore } from "../grpc/local.ts";
+import { loadOnce } from "../load-once.ts";
 import type { ManagementPorts } from "../management/ports.ts";
+import { guardedFetch } from "../outside/guarded-fetch.ts";
 import { servedGrantTypes } from "../protocol/grants.ts";
+import type { SecretBox } from "../secret-box.ts";
 import { auditLog } from "../store/audit-log.ts";
 import { pendingRequests } from "../store/authorization-requests.ts";
 import { clientDirectory, managedClients } from "../store/clients.ts";
@@ -41,9 +46,10 @@ import type { Sql } from "../store/sql.ts";
 import { linkedWallets } from "../store/wallet-links.ts";
 import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
-import { providersOf } from "./connections.ts";
+import type { Providers } from "../upstream/ports.ts";
 import type { Surroundings } from "./core.ts";
 import { accountStores, managementPorts } from "./management.ts";
+import { reachesLoopback } from "./opening.ts";
 import { vaultOf } from "./vault.ts";
 
 export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "diskIsFull" | "failed"> {
@@ -179,3 +185,18 @@ const counted = (passwords: PasswordHashing, metrics: Metrics): PasswordHashing 
     return verdict;
   },
 });
+
+/** Talks to identity providers, of which those on this machine are reached in development only. */
+export const providersOf = (
+  config: Pick<Config, "issuer" | "environment" | "host">,
+  box: SecretBox,
+  clock: Clock,
+): (() => Promise<Providers>) =>
+  loadOnce(async () => {
+    const { providers } = await import("../upstream/provider.ts");
+    const { issuer } = config;
+    const plainLoopback = reachesLoopback(config);
+    const fetch = guardedFetch({ ownUrl: issuer, loopbackAllowed: plainLoopback, plainLoopback });
+    const keys = issuerKeys(fetch, remoteKeys(fetch, clock), clock);
+    return providers({ fetch, keys, box, clock, callback: (name) => `${issuer}/signin/${name}/callback`, plainLoopback });
+  });

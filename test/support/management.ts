@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { systemClock } from "../../src/clock.ts";
-import { providersOf } from "../../src/compose/connections.ts";
 import { accountStores, managementPorts as composed } from "../../src/compose/management.ts";
+import { providersOf } from "../../src/compose/routes.ts";
 import { Refusal } from "../../src/errors.ts";
 import { clientApiRoutes } from "../../src/front/api/clients.ts";
 import { trpcRoutes } from "../../src/front/api/trpc.ts";
