@@ -11,11 +11,9 @@ export interface HashingResponse {
   readonly result: string | boolean | { readonly error: string };
 }
 
-const errorOf = (error: unknown) => ({ error: error instanceof Error ? error.message : "hashing failed" });
-
 process.on("message", ({ id, job }: HashingRequest) => {
   runHashingJob(job)
-    .catch(errorOf)
+    .catch((error: unknown) => ({ error: error instanceof Error ? error.message : "hashing failed" }))
     .then((result) => process.send?.({ id, result } satisfies HashingResponse));
 });
 // A terminal and a supervisor signal the whole group: the server still needs hashes for the requests that it finishes.

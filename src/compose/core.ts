@@ -194,6 +194,7 @@ function clientSources(config: Config, sql: Sql, keys: Keys, { ephemeral, audit,
   // Separate limits: anonymous callers who name slow hosts must not delay fetching the keys of registered clients and platforms.
   const newFetch = () => guardedFetch({ ownUrl: config.issuer, loopbackAllowed });
   const documentKeyFetch = newFetch();
+  const privateFetch = guardedFetch({ ownUrl: config.issuer, loopbackAllowed: true, plainLoopback: true, privateAllowed: true });
   const [key] = keys.own;
   const shared = key && sharedDocuments(ephemeral.texts("client-documents"), derivedSecret(key, "client documents"), LONGEST_KEPT, clock);
   const documents = clientDocuments({
@@ -213,15 +214,12 @@ function clientSources(config: Config, sql: Sql, keys: Keys, { ephemeral, audit,
     workloads: {
       ...workloadDirectory(sql),
       // Only addresses that an operator gave, and allowed to be private, are fetched by the second one.
-      keys: workloadKeys(newFetch(), privateFetch(config.issuer), documentKeyFetch, clock),
+      keys: workloadKeys(newFetch(), privateFetch, documentKeyFetch, clock),
       recordRefusal: workloadRefusals(audit.record, clock),
     },
     proofNonces: config.dpopNonce ? proofNonces(keys) : undefined,
   };
 }
-
-const privateFetch = (ownUrl: string): GuardedFetch =>
-  guardedFetch({ ownUrl, loopbackAllowed: true, plainLoopback: true, privateAllowed: true });
 
 /** Records of resources. In development those on this machine are found by their metadata. */
 function resourcePorts(config: Config, sql: Sql, { log, clock }: { readonly log: Log; readonly clock: Clock }) {

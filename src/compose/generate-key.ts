@@ -27,9 +27,10 @@ export async function generateKey({ rsa, mlDsa, out }: GenerateOptions): Promise
     const fault = FILE_FAULTS.get((error as NodeJS.ErrnoException).code);
     throw fault === undefined ? error : new Error(`${out} ${fault}`, { cause: error });
   }
+  const setting = mlDsa ? "JWT_MLDSA_PRIVATE_KEY" : rsa ? "JWT_RSA_PRIVATE_KEY" : "JWT_PRIVATE_KEY";
   const uses = [
     `The key is in ${out}, readable by this user alone.`,
-    `For the server: ${settingOf({ rsa, mlDsa })}=@${out}`,
+    `For the server: ${setting}=@${out}`,
     ...(mlDsa ? [] : [`For a client (private_key_jwt): countersign clients update ID --jwks @${out}, which sends the public half alone`]),
   ];
   process.stderr.write(`${uses.join("\n")}\n`);
@@ -45,6 +46,3 @@ async function mldsaPair(): Promise<string> {
   const pem = generatePrivateKey("ml-dsa-65");
   return pem + (await mldsaPublicHalf(pem));
 }
-
-const settingOf = ({ rsa, mlDsa }: { readonly rsa: true | undefined; readonly mlDsa: true | undefined }): string =>
-  mlDsa ? "JWT_MLDSA_PRIVATE_KEY" : rsa ? "JWT_RSA_PRIVATE_KEY" : "JWT_PRIVATE_KEY";

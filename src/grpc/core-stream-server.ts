@@ -22,8 +22,6 @@ export type CoreDuplex = ServerDuplexStream<Received, Uint8Array>;
 
 type Result = NonNullable<MessageInitShape<typeof ConverseAnswerSchema>["result"]>;
 
-const encodeAnswer = (id: number, result: Result): Uint8Array =>
-  toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { answers: [{ id, result }] }));
 const CLOSING = toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true }));
 const FAILED: Result = { case: "refusal", value: { error: "server_error" } };
 /** Of a method of a later release, whose fronts find a core that knows it once all are replaced. */
@@ -62,7 +60,8 @@ function coreStreamServer(core: TokenCore, run: RunCall) {
       };
       const answer = async (call: ConverseCall) => {
         unanswered += 1;
-        const bytes = encodeAnswer(call.id, await resultOf(call, leaving));
+        const answer = { id: call.id, result: await resultOf(call, leaving) };
+        const bytes = toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { answers: [answer] }));
         leaving.delete(call.id);
         answers.push(bytes, () => {
           unanswered -= 1;

@@ -23,8 +23,6 @@ interface Pending extends Pick<Question, "name" | "request"> {
   sent: boolean;
 }
 
-const unanswered = (reason: string): Refusal => new Refusal("temporarily_unavailable", reason, { retryAfter: 1 });
-
 /** Calls in a row that end at a deadline, here or in the core, after which a stream is given up. */
 const MOST_LATE = 3;
 
@@ -54,7 +52,7 @@ export function pendingCalls(onSettled: () => void, onLate: () => void) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer | undefined>();
       const giveUp = (reason: string) => {
         if (take(id) === undefined) return;
-        finish(() => reject(unanswered(reason)));
+        finish(() => reject(new Refusal("temporarily_unavailable", reason, { retryAfter: 1 })));
         onGiveUp();
         if (reason === "core_timeout") note(true);
       };

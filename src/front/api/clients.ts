@@ -132,7 +132,7 @@ function apiKeyRoutes(print: ErrorPrinter, { calling, body }: ProcedureCalls): r
     })),
     route("DELETE", `${KEYS}/:keyId`, revoke, () => ({
       summary: "Revokes a key; idempotent",
-      requestParams: keyParameters(),
+      requestParams: { path: z.object({ clientId: z.uuid(), keyId: z.uuid() }) },
       responses: { "200": json("The key as it is now.", ApiKeyView()), ...notAllowed(), ...absent() },
     })),
   ];
@@ -212,7 +212,6 @@ export const ApiKeyList = () => z.strictObject({ apiKeys: z.array(ApiKeyView()) 
 
 const clientParameter = () => ({ path: z.object({ id: z.uuid() }) });
 const clientKeysParameter = () => ({ path: z.object({ clientId: z.uuid() }) });
-const keyParameters = () => ({ path: z.object({ clientId: z.uuid(), keyId: z.uuid() }) });
 const notAllowed = () => ({
   "400": apiError("The Authorization header is malformed."),
   "401": apiError("No token of a sign-in with this service."),

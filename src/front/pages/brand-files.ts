@@ -39,8 +39,6 @@ const logoOf = (base64: string): Content => {
   return { body: bytes, type, ending };
 };
 
-const letterOf = (name: string): string => /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "";
-
 /** A letter in a square of its colour. */
 const initialOf = (letter: string, colour: string): Content => {
   const text = `<text x="16" y="22" font-family="system-ui,sans-serif" font-size="18" font-weight="600" text-anchor="middle" fill="#fff">${letter}</text>`;
@@ -64,7 +62,7 @@ export function brandFiles({ logo, name, accent }: Branding): {
   if (logo !== undefined) return { logo: fileOf(logo, logoOf), style };
   if (name === undefined) return { style };
   // Not of the name: whether a path is answered would say who else has a branding here.
-  const letter = letterOf(name);
+  const letter = /[\p{L}\p{N}]/u.exec(name)?.[0].toUpperCase() ?? "";
   return { logo: fileOf(`${colour} ${letter}`, () => initialOf(letter, colour)), style };
 }
 

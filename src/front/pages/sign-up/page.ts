@@ -1,7 +1,6 @@
 import { type NewAccount, registerOnce, resendVerification } from "../../../accounts/registration.ts";
 import { signInNewcomer } from "../../../accounts/sign-in.ts";
 import { hasSignUp, needsProof } from "../../../accounts/sign-up-policy.ts";
-import type { Form } from "../../../protocol/form.ts";
 import { shownList } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
 import { sendRedirect } from "../../http/answers.ts";
@@ -26,7 +25,6 @@ import { type FailedForm, field, hidden, html, type ReturnTo, returnToMember } f
 import { ACCOUNT_START } from "../views/sections.ts";
 
 const purpose = (requestId: string | undefined) => `sign-up ${requestId ?? ""}`;
-const purposeOf = (form: Form) => purpose(form.get("request"));
 /** The purpose of the token in a form that asks for another verification mail. */
 const RESEND = "resend";
 
@@ -60,7 +58,7 @@ export const signUpPage: FormHandlers = {
   GET: (visit) => show(visit, returnToOf(visit.site, queryForm(visit))),
   async POST(visit) {
     const { ctx, ports, site } = visit;
-    const form = await formFor(visit, purposeOf);
+    const form = await formFor(visit, (sent) => purpose(sent.get("request")));
     const returnTo = returnToOf(site, form);
     if (!hasSignUp(ports.signUpPolicy)) return show(visit, returnTo);
     const email = form.get("email");
