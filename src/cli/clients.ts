@@ -15,15 +15,8 @@ type Common = Pick<ClientOptions, "operator">;
 export function registerClientCommands(program: Command, terminal: Terminal): void {
   const description = "clients that you own; with --operator all clients; named by id or client_id";
   const managed = managementCommands(program, terminal, "clients", description);
-  const command = <Args extends unknown[]>(
-    usage: string,
-    purpose: string,
-    action: (admin: AdminClient, ...args: Args) => Promise<Output>,
-  ) =>
-    managed(usage, purpose, hinting(action)).option(
-      "--operator",
-      "as an operator: any client, with the members that only operators see and set",
-    );
+  const everything = "as an operator: any client, with the members that only operators see and set";
+  const command: typeof managed = (usage, purpose, action) => managed(usage, purpose, hinting(action)).option("--operator", everything);
   const named = <Options extends Common>(
     usage: string,
     purpose: string,
@@ -148,7 +141,9 @@ const asDeveloper = (members: ManagementInputs["operator"]["clients"]["update"][
 
 /** The id of a client that is named by id or client_id. An unknown name is returned as it is, for the server to look up. */
 export async function recordId(admin: AdminClient, given: string, { operator }: Common = {}): Promise<string> {
-  const clients = operator ? await everyClient(admin, given.slice(0, 200)) : (await admin.clients.list.query()).clients;
+  const search = given.slice(0, 200);
+  const found = (at: object) => admin.operator.clients.list.query({ ...(search && { search }), ...at });
+  const clients = operator ? await everyPage("clients", found) : (await admin.clients.list.query()).clients;
   return clients.find(({ clientId }) => clientId === given)?.id ?? given;
 }
 
@@ -161,9 +156,6 @@ async function list(admin: AdminClient, { operator, search, limit }: Common & Mo
   const whenEmpty = search !== undefined ? NONE_FOUND : operator ? NO_CLIENTS : NO_OWN_CLIENTS;
   return { value: items, text: listing(items), total, whenEmpty };
 }
-
-const everyClient = (admin: AdminClient, search?: string): Promise<readonly AnyClient[]> =>
-  everyPage("clients", (at) => admin.operator.clients.list.query({ ...(search && { search }), ...at }));
 
 const listing = (clients: readonly OwnClient[]): string =>
   table(clients, {

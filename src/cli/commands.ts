@@ -20,20 +20,12 @@ import { registerWorkloadCommands } from "./workloads.ts";
  * @param databaseUrl of the settings, for `doctor`, which says whether that database is durable
  */
 export function registerServerCommands(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
-  registerClientCommands(program, terminal);
-  registerAuditCommands(program, terminal);
-  registerExplainCommand(program, terminal);
-  registerApiKeyCommands(program, terminal);
-  registerUserCommands(program, terminal);
-  registerDelegationCommands(program, terminal);
-  registerAgentCommands(program, terminal);
-  registerRealmCommands(program, terminal);
-  registerScopeCommands(program, terminal);
-  registerResourceCommands(program, terminal);
-  registerConnectionCommands(program, terminal);
-  registerWorkloadCommands(program, terminal);
-  registerSignInCommands(program, terminal);
-  registerTokenCommand(program, terminal);
+  const registrations = [
+    ...[registerClientCommands, registerAuditCommands, registerExplainCommand, registerApiKeyCommands, registerUserCommands],
+    ...[registerDelegationCommands, registerAgentCommands, registerRealmCommands, registerScopeCommands, registerResourceCommands],
+    ...[registerConnectionCommands, registerWorkloadCommands, registerSignInCommands, registerTokenCommand],
+  ];
+  for (const register of registrations) register(program, terminal);
   registerDoctorCommand(program, terminal, databaseUrl);
 }
 

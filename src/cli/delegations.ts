@@ -165,7 +165,14 @@ export function registerAgentCommands(program: Command, terminal: Terminal): voi
   );
   command("pauses", "list paused agents, newest first", async (admin) => {
     const pauses = await everyPause(admin);
-    return { value: pauses, text: pauseListing(pauses), whenEmpty: "No agent is paused." };
+    const columns = {
+      AGENT: ({ agent }: Pause) => agent.clientId,
+      FOR: ({ userId }: Pause) => userId ?? "all users",
+      SINCE: whenOf("pausedAt"),
+      BY: ({ by }: Pause) => `${by.type} ${by.id}`,
+      NAME: ({ agent }: Pause) => agent.name,
+    };
+    return { value: pauses, text: table(pauses, columns), whenEmpty: "No agent is paused." };
   });
 }
 
@@ -181,12 +188,3 @@ async function pausedByUsers(admin: AdminClient, clientId: string): Promise<stri
 
 const everyPause = ({ operator }: AdminClient, agent?: string): Promise<readonly Pause[]> =>
   everyPage("pauses", (at) => operator.agents.pauses.query({ agent, ...at }));
-
-const pauseListing = (pauses: readonly Pause[]): string =>
-  table(pauses, {
-    AGENT: ({ agent }) => agent.clientId,
-    FOR: ({ userId }) => userId ?? "all users",
-    SINCE: whenOf("pausedAt"),
-    BY: ({ by }) => `${by.type} ${by.id}`,
-    NAME: ({ agent }) => agent.name,
-  });

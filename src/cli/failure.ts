@@ -30,13 +30,9 @@ export class CommandFailure extends Error {
   }
 }
 
-/** An error after part of the work was done; the message says which, and how to do the rest. */
+/** An error, its cause, after part of the work was done; the message says which, and how to do the rest. */
 export class PartlyDone extends Error {
   override readonly name = "PartlyDone";
-
-  constructor(message: string, cause: unknown) {
-    super(message, { cause });
-  }
 }
 
 /** Of a server that may answer later. */

@@ -89,7 +89,7 @@ export class Yes extends Option {
 export const onceOnly = <Answer>(call: Promise<Answer>, ifLost: string): Promise<Answer> =>
   call.catch(async (error: unknown) => {
     const { isAnswerLost } = await import("./as-failure.ts");
-    throw isAnswerLost(error) ? new PartlyDone(ifLost, error) : error;
+    throw isAnswerLost(error) ? new PartlyDone(ifLost, { cause: error }) : error;
   });
 
 /** A page of a list, whose items are the member `Name`. */

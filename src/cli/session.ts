@@ -88,15 +88,9 @@ export const whoAmI = async (terminal: Terminal): Promise<Account> => (await sig
 export function baseUrl(terminal: Terminal): string {
   const { serverUrl } = terminal.server();
   const url = serverUrl.endsWith("/") ? serverUrl : `${serverUrl}/`;
-  assertConfidential(new URL(url));
-  return url;
-}
-
-/** Passwords and tokens are never sent over a network in clear text. */
-function assertConfidential({ protocol, hostname }: URL): void {
-  if (protocol !== "https:" && !isLoopbackHost(hostname)) {
-    throw new CommandFailure(EXIT.failed, "COUNTERSIGN_URL must be https, because passwords and tokens are sent to and from it.");
-  }
+  const { protocol, hostname } = new URL(url);
+  if (protocol === "https:" || isLoopbackHost(hostname)) return url;
+  throw new CommandFailure(EXIT.failed, "COUNTERSIGN_URL must be https, because passwords and tokens are sent to and from it.");
 }
 
 /** E-mail address and password of the settings, if there is a password. @throws {CommandFailure} for a password without an address */
@@ -115,27 +109,14 @@ async function acting(url: string, terminal: Terminal, asked: string | undefined
   return actor;
 }
 
-async function keptAccess(url: string, terminal: Terminal, asked: string | undefined): Promise<Acting> {
-  const held = () => heldAccess(url, terminal, asked);
-  return held() ?? withSessionLock(terminal, async () => held() ?? renewedAccess(url, terminal, asked));
-}
-
-/** The access token of the kept session; undefined when it has to be renewed. @throws {CommandFailure} without a session */
-function heldAccess(url: string, terminal: Terminal, asked: string | undefined): Acting | undefined {
-  const { email, kept } = keptBy(url, terminal, asked);
-  return kept.expiresAt - MARGIN > terminal.clock() ? { email, token: kept.accessToken } : undefined;
-}
-
-/** @throws {CommandFailure} */
-function keptBy(url: string, terminal: Terminal, asked: string | undefined) {
+/** The access token of the kept session, renewed under the lock if it has to be. @throws {CommandFailure} without a session */
+async function keptAccess(url: string, terminal: Terminal, asked: string | undefined, isLocked = false): Promise<Acting> {
   const session = keptSession(url, asked, terminal);
   if (session === undefined)
     throw notSignedIn(asked === undefined ? `No user is signed in at ${url}.` : `${asked} is not signed in at ${url}.`);
-  return session;
-}
-
-async function renewedAccess(url: string, terminal: Terminal, asked: string | undefined): Promise<Acting> {
-  const { email, kept } = keptBy(url, terminal, asked);
+  const { email, kept } = session;
+  if (kept.expiresAt - MARGIN > terminal.clock()) return { email, token: kept.accessToken };
+  if (!isLocked) return withSessionLock(terminal, () => keptAccess(url, terminal, asked, true)); // another command may have renewed it
   const refreshed = await refresh(url, kept);
   if (refreshed === undefined) throw notSignedIn(`The session of ${email} at ${url} has ended.`);
   keepSession(url, email, { ...kept, ...asKept(refreshed, terminal) }, terminal, "renewal");

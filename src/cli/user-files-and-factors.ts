@@ -163,7 +163,7 @@ function rowOf(text: string, line: number, added: Partial<Row>): Line {
 /** The server may have imported lines before the answer was lost. @param done what was done until then, in words */
 function unanswered(error: unknown, lines: readonly Line[], done: string | undefined): PartlyDone {
   const maybe = `The lines up to ${lines.at(-1)?.line} may have been imported.`;
-  return new PartlyDone([done, maybe, NEXT].filter((part) => part !== undefined).join(" "), error);
+  return new PartlyDone([done, maybe, NEXT].filter((part) => part !== undefined).join(" "), { cause: error });
 }
 
 /** A refusal whose issues name lines of the file. @param done what was done until then, in words */
@@ -171,7 +171,7 @@ async function namingLines(error: unknown, lines: readonly Line[], done = NOTHIN
   const { refusalOf } = await import("@countersign/admin");
   const before = done === NOTHING ? done : `${done} ${NEXT}`;
   const issues = refusalOf(error)?.issues ?? [];
-  if (issues.length === 0) return done === NOTHING ? error : new PartlyDone(before, error);
+  if (issues.length === 0) return done === NOTHING ? error : new PartlyDone(before, { cause: error });
   return new CommandFailure(EXIT.failed, `${before}${shown(issues.map((issue) => faultOf(issue, lines)))}`);
 }
 

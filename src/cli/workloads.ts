@@ -135,12 +135,10 @@ async function assign(admin: AdminClient, clientId: string, { issuer, subject, c
 
 const claimsText = (claims: Identity["claims"]): readonly string[] => Object.entries(claims).map(([name, value]) => `${name}=${value}`);
 
-const tokenIn = (argument: string): string => (/^(?:@|-$)/.test(argument) ? textIn(argument.replace(/^@/, "")).trim() : argument);
-
 type TestOptions = { readonly signature?: true; readonly demands?: true };
 
 async function test(admin: AdminClient, argument: string, { signature, demands }: TestOptions): Promise<Output> {
-  const token = tokenIn(argument);
+  const token = /^(?:@|-$)/.test(argument) ? textIn(argument.replace(/^@/, "")).trim() : argument;
   const tested = await admin.operator.workloadIssuers.test.mutate({ token, signature: signature === true });
   const decisive = tested.rules.find(({ verdict }) => verdict === "refused");
   const outcome = decisive

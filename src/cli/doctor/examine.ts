@@ -171,15 +171,12 @@ export function countersignFindings({ url, health, forwardedIgnored, clockAhead 
 /** @param health the response of `/health`, received `now` (seconds) */
 async function observeCountersign(url: string, health: Answer, now: number, web: Web): Promise<CountersignObservations> {
   const date = Date.parse(health.headers.get("date") ?? "");
+  const { status, text = "" } = await web.get(`${url}/metrics`, "*/*");
+  const ignored = status === 200 ? new RegExp(`^${FORWARDED_IGNORED} (\\d+)$`, "m").exec(text)?.[1] : undefined;
   return {
     url,
     health,
     clockAhead: Number.isNaN(date) ? undefined : date / 1000 - now,
-    forwardedIgnored: forwardedIgnoredIn(await web.get(`${url}/metrics`, "*/*")),
+    forwardedIgnored: ignored === undefined ? undefined : Number(ignored),
   };
 }
-
-const forwardedIgnoredIn = ({ status, text = "" }: Answer): number | undefined => {
-  const count = status === 200 ? new RegExp(`^${FORWARDED_IGNORED} (\\d+)$`, "m").exec(text)?.[1] : undefined;
-  return count === undefined ? undefined : Number(count);
-};

@@ -117,16 +117,12 @@ function identityFinding(url: string, resource: unknown): CheckResult {
   const change = `set resource to ${url}`;
   if (typeof resource !== "string") return fault("resource_identity", "the metadata has no resource", change);
   if (sameResource(resource, url)) return ok("resource_identity", "the metadata names this resource");
-  const parent = URL.canParse(resource) && new URL(resource).origin === new URL(url).origin && isBelow(url, resource);
-  if (!parent)
+  const [own, named] = [new URL(url), URL.parse(resource)];
+  const isParent = named?.origin === own.origin && own.pathname.startsWith(`${named.pathname.replace(/\/$/, "")}/`);
+  if (!isParent)
     return fault("resource_identity", `the metadata is about another resource, ${shown(resource)}: clients must refuse it`, change);
   return warning("resource_identity", `the metadata is about ${shown(resource)}, a parent of this URL: strict clients refuse it`, change);
 }
-
-const isBelow = (url: string, parent: string): boolean => {
-  const path = new URL(parent).pathname.replace(/\/$/, "");
-  return new URL(url).pathname.startsWith(`${path}/`);
-};
 
 /** What a Bearer or DPoP challenge says. */
 export interface Challenge {
