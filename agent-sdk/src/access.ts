@@ -1,4 +1,4 @@
-import { type Challenge, parseChallenges } from "./challenge.ts";
+import { parseChallenges } from "./challenge.ts";
 import type { Directory } from "./directory.ts";
 import { AgentError } from "./errors.ts";
 import { addressOf, type Fetch } from "./http.ts";
@@ -200,8 +200,7 @@ async function transmit(prover: Prover, request: Outgoing, token?: AccessToken) 
   const party = new URL(url).origin;
   const proof = token?.scheme === "DPoP" && { dpop: await prover.prove({ method, url, token: token.value, party }) };
   const response = await request.send(token === undefined ? {} : { authorization: `${token.scheme} ${token.value}`, ...proof });
-  return { response, hasNonce: prover.noted(party, response.headers), challenges: challengesOf(response) };
+  const challenges = parseChallenges(response.headers.get("www-authenticate"));
+  const known = challenges.filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");
+  return { response, hasNonce: prover.noted(party, response.headers), challenges: known };
 }
-
-const challengesOf = (response: Response): readonly Challenge[] =>
-  parseChallenges(response.headers.get("www-authenticate")).filter(({ scheme }) => scheme === "bearer" || scheme === "dpop");

@@ -9,22 +9,10 @@ const CAPACITY = 1_000;
 const MAX_AGE_MS = 3_600_000;
 const SILENCE_MS = 60_000;
 
-/** The resources that an agent has met. */
-export interface Directory {
-  /** The known resource around a URL, the closest one. */
-  around(url: string): Resource | undefined;
-  /**
-   * The resource of a URL that answered with a challenge, by its metadata document.
-   * @throws {AgentError} resource_unknown, wrong_resource, wrong_issuer, invalid_response, server_unreachable
-   */
-  learn(called: string, demand: Demand | undefined): Promise<Resource>;
-  /** Forgets what was learned of a resource. */
-  forget(resource: Resource): void;
-  /** A resource that the caller has named, which may have no document. @throws {AgentError} wrong_resource, wrong_issuer */
-  named(identifier: string): Promise<Resource>;
-}
+export type Directory = ReturnType<typeof directory>;
 
-export function directory(issuer: string, fetch: Fetch): Directory {
+/** The resources that an agent has met. */
+export function directory(issuer: string, fetch: Fetch) {
   /** By their challenges. */
   const known = new Map<string, Resource>();
   /** By their names, with the time until which that holds. */
@@ -55,11 +43,16 @@ export function directory(issuer: string, fetch: Fetch): Directory {
     });
 
   return {
-    around: (url) =>
+    /** The known resource around a URL, the closest one. */
+    around: (url: string): Resource | undefined =>
       [...known.values()]
         .filter(({ identifier }) => covers(identifier, url))
         .sort((one, other) => other.identifier.length - one.identifier.length)[0],
-    learn: (called, demand) =>
+    /**
+     * The resource of a URL that answered with a challenge, by its metadata document.
+     * @throws {AgentError} resource_unknown, wrong_resource, wrong_issuer, invalid_response, server_unreachable
+     */
+    learn: (called: string, demand: Demand | undefined) =>
       once(`learn ${called} ${demand?.metadataUrl}`, async () => {
         const found = await described(called, metadataAddresses(called, demand?.metadataUrl), demand !== undefined);
         if (found === undefined)
@@ -68,8 +61,10 @@ export function directory(issuer: string, fetch: Fetch): Directory {
         keep(known, resource.identifier, resource, CAPACITY);
         return resource;
       }),
-    forget: ({ identifier }) => void known.delete(identifier),
-    named: (identifier) =>
+    /** Forgets what was learned of a resource. */
+    forget: ({ identifier }: Resource) => void known.delete(identifier),
+    /** A resource that the caller has named, which may have no document. @throws {AgentError} wrong_resource, wrong_issuer */
+    named: (identifier: string) =>
       once(`named ${identifier}`, async () => {
         const already = named.get(identifier);
         if (already !== undefined && already.until > Date.now()) return already.resource;

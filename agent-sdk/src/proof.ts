@@ -29,18 +29,10 @@ export interface ProvenRequest {
   readonly party: string;
 }
 
-/** Proofs of possession, with the last nonce of each server. */
-export interface Prover {
-  /** A new proof. @see RFC 9449 §4.2 */
-  prove(request: ProvenRequest): Promise<string>;
-  /** Keeps the nonce of a response. @returns whether it has one @see RFC 9449 §8.2 */
-  noted(party: string, headers: Headers): boolean;
-  /** The thumbprint of the key. @see RFC 7638 §3 */
-  thumbprint(): Promise<string>;
-}
+export type Prover = ReturnType<typeof prover>;
 
-/** @param given the key pair of all proofs; without one a pair is made when it is first needed */
-export function prover(given: KeyPair | undefined): Prover {
+/** Proofs of possession, with the last nonce of each server. @param given the key pair of all proofs; without one a pair is made when it is first needed */
+export function prover(given: KeyPair | undefined) {
   const nonces = new Map<string, string>();
   let made: Promise<{ readonly key: Key; readonly jwk: Jwk }> | undefined;
   const pair = () => {
@@ -52,7 +44,8 @@ export function prover(given: KeyPair | undefined): Prover {
     return made;
   };
   return {
-    async prove({ method, url, token, party }) {
+    /** A new proof. @see RFC 9449 §4.2 */
+    async prove({ method, url, token, party }: ProvenRequest): Promise<string> {
       const { key, jwk } = await pair();
       const { origin, pathname } = new URL(url);
       const nonce = nonces.get(party);
@@ -69,12 +62,14 @@ export function prover(given: KeyPair | undefined): Prover {
         },
       );
     },
-    noted(party, headers) {
+    /** Keeps the nonce of a response. @returns whether it has one @see RFC 9449 §8.2 */
+    noted(party: string, headers: Headers): boolean {
       const nonce = headers.get("dpop-nonce");
       if (nonce === null) return false;
       keep(nonces, party, nonce, REMEMBERED_NONCES);
       return true;
     },
-    thumbprint: async () => sha256(JSON.stringify((await pair()).jwk)), // its members are in order
+    /** The thumbprint of the key. @see RFC 7638 §3 */
+    thumbprint: async (): Promise<string> => sha256(JSON.stringify((await pair()).jwk)), // its members are in order
   };
 }

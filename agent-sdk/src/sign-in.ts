@@ -24,21 +24,11 @@ export interface SignInPorts {
   readonly requestToken: RequestToken;
 }
 
-export interface StartedSignIn {
-  /** The page to open in the user's browser. */
-  readonly url: string;
-  /**
-   * @param callback the URL to which the browser was sent, whole or as the target of the request
-   * @throws {AgentError} sign_in_invalid, or what the server answered
-   */
-  redeemed(callback: string | URL): Promise<TokenSource>;
-}
-
 /** Begins an authorization request with PKCE. @throws {AgentError} invalid_response @see OAuth 2.1 §4.1, RFC 9207, RFC 9449 §10 */
 export async function startSignIn(
   { resource, scope, redirectUri }: SignInRequest,
   { issuer, clientId, authorizationEndpoint, namesItself, thumbprint, requestToken }: SignInPorts,
-): Promise<StartedSignIn> {
+) {
   if (authorizationEndpoint === undefined || !isTrustworthy(authorizationEndpoint))
     throw new AgentError("invalid_response", `the metadata of ${issuer} has no authorization endpoint that is https`);
   const state = randomId();
@@ -69,8 +59,13 @@ export async function startSignIn(
   };
   let last: { readonly code: string; readonly source: Promise<TokenSource> } | undefined;
   return {
+    /** The page to open in the user's browser. */
     url: url.href,
-    async redeemed(callback) {
+    /**
+     * @param callback the URL to which the browser was sent, whole or as the target of the request
+     * @throws {AgentError} sign_in_invalid, or what the server answered
+     */
+    async redeemed(callback: string | URL): Promise<TokenSource> {
       // The error of the URL class itself would show the code.
       if (!URL.canParse(String(callback), redirectUri)) throw new AgentError("sign_in_invalid", "the end of the sign-in is no URL");
       const code = codeIn(new URL(callback, redirectUri).searchParams, { state, issuer, namesItself });

@@ -59,15 +59,10 @@ export function keep<Value>(entries: Map<string, Value>, name: string, value: Va
   if (entries.size > capacity) entries.delete(oldest);
 }
 
-export interface TokenCache {
-  /** The token of a use, from memory or by `request`, which runs once however many wait for it. @throws what `request` throws */
-  obtain(key: string, request: () => Promise<AccessToken>): Promise<AccessToken>;
-  /** Forgets a token that was refused, unless another has taken its place. */
-  drop(key: string, refused: AccessToken): void;
-}
+export type TokenCache = ReturnType<typeof tokenCache>;
 
 /** @param now seconds since the epoch */
-export function tokenCache(now: () => number): TokenCache {
+export function tokenCache(now: () => number) {
   const entries = new Map<string, Entry>();
   const running = new Map<string, Promise<AccessToken>>();
 
@@ -85,7 +80,8 @@ export function tokenCache(now: () => number): TokenCache {
   };
 
   return {
-    async obtain(key, request) {
+    /** The token of a use, from memory or by `request`, which runs once however many wait for it. @throws what `request` throws */
+    async obtain(key: string, request: () => Promise<AccessToken>): Promise<AccessToken> {
       const entry = entries.get(key);
       const freshness = entry === undefined ? "expired" : freshnessOf(entry.token, now());
       if (entry === undefined || freshness === "expired") return requested(key, request);
@@ -98,7 +94,8 @@ export function tokenCache(now: () => number): TokenCache {
       }
       return entry.token;
     },
-    drop(key, refused) {
+    /** Forgets a token that was refused, unless another has taken its place. */
+    drop(key: string, refused: AccessToken): void {
       if (entries.get(key)?.token === refused) entries.delete(key);
     },
   };

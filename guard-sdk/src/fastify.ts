@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { principalOfRequest } from "./admissions.ts";
-import type { HttpAnswer } from "./answer.ts";
-import { EXPOSED, mergeExposed } from "./answer.ts";
+import { EXPOSED, type HttpAnswer, mergeExposed } from "./answer.ts";
 import { assertGuard, demandOfRoute } from "./given-guard.ts";
 import type { Guard } from "./guard.ts";
 import { judge, metadataAnswer } from "./node-request.ts";

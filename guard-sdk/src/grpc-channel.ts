@@ -54,17 +54,13 @@ export interface Codec<M extends DescMethod> {
   readonly decode: (bytes: Buffer) => MessageShape<M["output"]>;
 }
 
-/** A connection to the authorization server that is opened when it is first needed. */
-export interface Channel {
-  open(): Promise<OpenChannel>;
-  close(): void;
-}
+export type Channel = ReturnType<typeof grpcChannel>;
 
 /**
- * The gRPC libraries are peers of this package and loaded with the first call, so that local verification needs neither.
+ * A connection to the authorization server that is opened when it is first needed. The gRPC libraries are peers of this package and loaded with the first call, so that local verification needs neither.
  * @throws {TypeError} when an option is wrong
  */
-export function grpcChannel(access: GrpcAccess): Channel {
+export function grpcChannel(access: GrpcAccess) {
   const { protocol, hostname, port, origin, href } = trustworthyUrl(access.address, "address");
   if (href !== `${origin}/`) throw new TypeError(`address must be scheme, host and port alone: ${JSON.stringify(origin)}`);
   const authorization = basicCredential(access);
@@ -84,12 +80,12 @@ export function grpcChannel(access: GrpcAccess): Channel {
   }
 
   return {
-    open() {
+    open(): Promise<OpenChannel> {
       if (closed) return Promise.reject(new Error("the guard was closed"));
       opening ??= connect();
       return opening;
     },
-    close() {
+    close(): void {
       closed = true;
       opening?.then(
         ({ client }) => client.close(),

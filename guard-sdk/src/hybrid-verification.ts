@@ -32,22 +32,15 @@ export function requireHybrid(pqc: HybridCheck, way: Verification = locally): Ve
       passed.set(digest, { principal });
     }
 
-    /** Whether the token has passed before. @throws {GuardRefusal} when its key was withdrawn since */
-    async function hasPassed(token: string, digest: string): Promise<boolean> {
-      if (passed.get(digest, settings.clocks.now()) === undefined) return false;
-      if ((await pqc.hasKeyOf?.(token)) === false) throw new GuardRefusal("invalid_token", "pqc_key_unknown");
-      return true;
-    }
-
     return {
       async verify(token) {
         const principal = await verify(token);
         const digest = await sha256(token);
-        if (!(await hasPassed(token, digest))) {
+        if (passed.get(digest, settings.clocks.now()) === undefined) {
           const check = running.get(digest) ?? passing(token, digest, principal).finally(() => running.delete(digest));
           running.set(digest, check);
           await check;
-        }
+        } else if ((await pqc.hasKeyOf?.(token)) === false) throw new GuardRefusal("invalid_token", "pqc_key_unknown");
         return principal;
       },
       close,

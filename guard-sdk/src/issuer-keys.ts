@@ -11,24 +11,16 @@ const LOOK_PAUSE_SECONDS = 60; // between fetches for unknown key ids
 const LOOK_AGAIN_SECONDS = 1; // before one more: a cache may answer the first with an old set, which it only then replaces
 const RETRY_PAUSE_SECONDS = 5; // after a failure, for requests that need a fetch
 
-/** The signing keys of one issuer, fetched when first needed. */
-export interface IssuerKeys {
-  /**
-   * The key that a token names; a token without `kid` means the only key there is.
-   * @throws {GuardRefusal} invalid_token for a key that the issuer does not have; temporarily_unavailable when that
-   * cannot be known
-   */
-  find(kid: string | undefined): Promise<VerificationKey>;
-}
+export type IssuerKeys = ReturnType<typeof issuerKeys>;
 
 /**
- * Keeps the keys of an issuer: one fetch at a time however many requests wait for it, renewed beside the requests, or before them after a
+ * Keeps the signing keys of an issuer, fetched when first needed: one fetch at a time however many requests wait for it, renewed beside the requests, or before them after a
  * pause, good for a day when the issuer is gone.
  * @param load fetches the set, given the last one
  * @param clocks by which keys are renewed in time also where the machine slept
  * @param mayBeEmpty whether an issuer may have no key of this kind; otherwise an empty set withdraws all keys, and no token can be judged
  */
-export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>, clocks: Clocks, mayBeEmpty = false): IssuerKeys {
+export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>, clocks: Clocks, mayBeEmpty = false) {
   let keys: KeySet | undefined;
   let fetchedAt = LONG_AGO;
   let triedAt = LONG_AGO;
@@ -83,7 +75,11 @@ export function issuerKeys(load: (known: KeySet | undefined) => Promise<KeySet>,
   const unavailable = () => new GuardRefusal("temporarily_unavailable", "keys_unavailable", { cause: failure });
 
   return {
-    async find(kid) {
+    /**
+     * The key that a token names; a token without `kid` means the only key there is.
+     * @throws {GuardRefusal} invalid_token for a key that the issuer does not have; temporarily_unavailable when that cannot be known
+     */
+    async find(kid: string | undefined): Promise<VerificationKey> {
       const since = attempts;
       if (!areUsable()) {
         await refresh(rested(RETRY_PAUSE_SECONDS));

@@ -5,7 +5,7 @@ import { GuardRefusal } from "./refusal.ts";
 import { sha256, type VerificationKey } from "./signature.ts";
 import { MAX_TOKEN_LENGTH, parseToken } from "./token.ts";
 import { type Remembered, tokenCache } from "./token-cache.ts";
-import type { Verification, VerificationSettings, VerifyToken } from "./verification.ts";
+import type { Verification, VerificationSettings } from "./verification.ts";
 
 /** A token that was found good, and what must still hold for it to stay so. */
 export interface VerifiedToken<Note> extends Remembered {
@@ -17,18 +17,15 @@ export interface VerifiedToken<Note> extends Remembered {
 }
 
 /**
- * Verification in this process, against the JWK Sets of the issuers. The claims are judged before the signature, so that
+ * What a guard does that is given nothing else: verification in this process, against the JWK Sets of the issuers. The claims are judged before the signature, so that
  * a token which cannot be good costs neither a verification nor a look at the issuer. A remembered token stays good only
  * while its issuer still has the key that signed it.
  * @see docs/protocol.md#guard, RFC 9068 §4
  */
-function localVerification(settings: VerificationSettings): VerifyToken {
+export const locally: Verification = (settings) => {
   const verify = verifying(settings, () => undefined);
-  return async (text) => (await verify(text)).principal;
-}
-
-/** Local verification as a way that a guard can be given; what it is given nothing else for. */
-export const locally: Verification = (settings) => ({ verify: localVerification(settings), close: () => undefined });
+  return { verify: async (text) => (await verify(text)).principal, close: () => undefined };
+};
 
 /** The same for who must know more of a token than its principal. @param note reads it from the claims, once for each token */
 export function verifying<Note>(

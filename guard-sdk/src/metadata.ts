@@ -17,15 +17,6 @@ export interface ResourceMetadata {
   readonly dpop_bound_access_tokens_required?: true;
 }
 
-/** The document, where it lives, and how it is served. */
-export interface MetadataSite {
-  readonly document: ResourceMetadata;
-  /** The address that challenges name: the path form where the resource has a path (RFC 9728 §3.1). */
-  readonly url: string;
-  /** The answer when `pathname` is one of the document's two addresses, else undefined. */
-  answer(method: string, pathname: string): HttpAnswer | undefined;
-}
-
 export interface MetadataSource {
   readonly resource: string;
   readonly authorizationServers: readonly string[];
@@ -35,8 +26,8 @@ export interface MetadataSource {
   readonly dpop?: DpopUse;
 }
 
-/** Builds the document of a resource. `resource` goes in as it was given: clients compare it with what they called. */
-export function metadataSite(source: MetadataSource): MetadataSite {
+/** The document of a resource, where it lives, and how it is served. `resource` goes in as it was given: clients compare it with what they called. */
+export function metadataSite(source: MetadataSource) {
   const scopes = advertisedScopes(source.scopesSupported);
   const document: ResourceMetadata = Object.freeze({
     resource: source.resource,
@@ -53,8 +44,10 @@ export function metadataSite(source: MetadataSource): MetadataSite {
   const body = JSON.stringify(document);
   return {
     document,
+    /** The address that challenges name: the path form where the resource has a path (RFC 9728 §3.1). */
     url: `${origin}${ownPath}${search}`,
-    answer: (method, path) => (path === ownPath || path === WELL_KNOWN ? documentAnswer(method, body) : undefined),
+    /** The answer at the two addresses of the document. */
+    answer: (method: string, path: string) => (path === ownPath || path === WELL_KNOWN ? documentAnswer(method, body) : undefined),
   };
 }
 

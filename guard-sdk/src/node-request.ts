@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { HttpAnswer } from "./answer.ts";
-import { EXPOSED, mergeExposed } from "./answer.ts";
+import { EXPOSED, type HttpAnswer, mergeExposed } from "./answer.ts";
 import type { Guard } from "./guard.ts";
 import type { Principal } from "./principal.ts";
 import type { RouteDemand } from "./route.ts";
@@ -26,8 +25,10 @@ export async function judge(
   const document = metadataAnswer(guard, request, whole);
   if (document !== undefined) return { answer: document };
   const { path, query } = target(request, whole);
-  const { method = "GET" } = request;
-  const inbound = { authorization: takeAuthorization(request), query, dpop: fields(request, "dpop"), method, path };
+  const { method = "GET", rawHeaders } = request;
+  const authorization = takeAuthorization(request);
+  const dpop = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === "dpop");
+  const inbound = { authorization, query, dpop, method, path };
   const verdict = await guard.admit(inbound, scopes, [request], authentication);
   return verdict.admitted ? verdict : { answer: verdict.answer };
 }
@@ -56,11 +57,6 @@ function target({ originalUrl, url = "/" }: NodeRequest, whole = url): { path: s
   const sent = (originalUrl ?? whole).replace(AUTHORITY, "");
   const mark = sent.indexOf("?");
   return mark < 0 ? { path: sent, query: "" } : { path: sent.slice(0, mark), query: sent.slice(mark) };
-}
-
-/** Every field of a name, as it was sent. */
-function fields({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
-  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
 }
 
 /**

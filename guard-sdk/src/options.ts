@@ -84,8 +84,10 @@ export function settle(options: GuardOptions) {
   const scopes = scopeList(options.scopes ?? []);
   if (options.dpop === undefined && (options.dpopNonce ?? options.publicUrl) !== undefined)
     throw new TypeError("dpopNonce and publicUrl of createGuard go with dpop, which is missing");
+  // RFC 9728 §1.2. Plain http is left to the deployment: a proxy in front may well speak https.
+  assertWritten("resource of createGuard", options.resource, ["hash"]);
   return {
-    resource: checkedResource(options.resource),
+    resource: options.resource,
     audiences: spellings(options.resource),
     issuers: checkedIssuers(options.authorizationServers),
     scopes,
@@ -102,12 +104,6 @@ export function settle(options: GuardOptions) {
     fetch: options.fetch ?? ((...request: Parameters<typeof fetch>) => fetch(...request)),
     clocks: options.clocks ?? systemClocks,
   };
-}
-
-/** @see RFC 9728 §1.2. Plain http is left to the deployment: a proxy in front may well speak https. */
-function checkedResource(resource: string): string {
-  assertWritten("resource of createGuard", resource, ["hash"]);
-  return resource;
 }
 
 /** Without its slash, so that the path of a request can follow. */

@@ -25,15 +25,6 @@ export interface WatchMessage {
   readonly reset: boolean;
 }
 
-export interface KnownRevocations {
-  /** Called when a stream begins: what an earlier one did not complete is discarded. */
-  begin(): void;
-  /** @param elapsed seconds of a clock that never steps back */
-  take(message: WatchMessage, elapsed: number): void;
-  /** Whether an event with one of these digests is in effect. */
-  anyEnded(digests: readonly string[]): boolean;
-}
-
 /** The most events that a guard keeps. Above it, the guard drops all of them and treats the watch as stale. */
 const MOST_MARKS = 1_000_000;
 
@@ -45,16 +36,18 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 const hexOf = (bytes: Uint8Array) => Array.from(bytes, (byte) => HEX[byte]).join("");
 
 /** Events that are still in effect, by digest. A new initial set replaces them once it is complete. */
-export function knownRevocations(): KnownRevocations {
+export function knownRevocations() {
   let known = new Map<string, KnownMark>();
   let coming: Map<string, KnownMark> | undefined;
   let pruned = 0;
 
   return {
-    begin() {
+    /** Called when a stream begins: what an earlier one did not complete is discarded. */
+    begin(): void {
       coming = undefined;
     },
-    take({ marks, cursor, reset }, elapsed) {
+    /** @param elapsed seconds of a clock that never steps back */
+    take({ marks, cursor, reset }: WatchMessage, elapsed: number): void {
       if (reset) coming = new Map();
       const into = coming ?? known;
       for (const { digest: bytes, sequence, lifted, revokedAt, expiresAt } of marks) {
@@ -71,7 +64,8 @@ export function knownRevocations(): KnownRevocations {
       pruned = elapsed;
       for (const [digest, { until }] of known) if (until <= elapsed) known.delete(digest);
     },
-    anyEnded: (digests) => digests.some((digest) => known.get(digest)?.lifted === false),
+    /** Whether an event with one of these digests is in effect. */
+    anyEnded: (digests: readonly string[]) => digests.some((digest) => known.get(digest)?.lifted === false),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { MessageShape } from "@bufbuild/protobuf";
 import type { ClientReadableStream } from "@grpc/grpc-js";
 import type { Channel, OpenChannel } from "./grpc-channel.ts";
-import { type KnownRevocations, knownRevocations } from "./revocation-marks.ts";
+import { knownRevocations } from "./revocation-marks.ts";
 import { type Clocks, LONG_AGO, momentOf, secondsSince } from "./time.ts";
 
 type Service = OpenChannel["service"];
@@ -13,20 +13,8 @@ const LONGEST_PAUSE = 2_000;
 /** Milliseconds: the server sends a message every second, but a proxy keeps a stream open whose server is lost. Less than `maxAgeSeconds`, by default. */
 const LONGEST_SILENCE = 4_000;
 
-/** The known revocations, and how recent they are. */
-export interface RevocationWatch {
-  /** Starts the watch, if needed. Resolves when the initial set of events is complete, after so many milliseconds, or by `close`. */
-  ready(milliseconds: number): Promise<void>;
-  /** Seconds since the last message of a complete stream; infinite before the first. */
-  age(): number;
-  /** Why the last stream that failed did so. */
-  failure(): unknown;
-  readonly marks: Pick<KnownRevocations, "anyEnded">;
-  close(): void;
-}
-
 /** Watches revocations until the guard is closed. After an interruption the stream resumes at its cursor. */
-export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWatch {
+export function watchRevocations(channel: Channel, clocks: Clocks) {
   let marks = knownRevocations();
   let cursor = "";
   let completeAt = LONG_AGO;
@@ -69,14 +57,15 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
         failure = cause;
       });
       if (closed) return;
-      await waiting(pause);
+      await new Promise<void>((resolve) => timer(resolve, pause));
       pause = Math.min(pause * 2, LONGEST_PAUSE);
     }
   }
 
   let beginning: Promise<void> | undefined;
   return {
-    ready(milliseconds) {
+    /** Starts the watch, if needed. Resolves when the initial set of events is complete, after so many milliseconds, or by `close`. */
+    ready(milliseconds: number): Promise<void> {
       if (beginning === undefined) {
         const longest = setTimeout(markBegun, milliseconds); // the process stays alive for it: a request waits
         beginning = begun.finally(() => clearTimeout(longest));
@@ -84,10 +73,12 @@ export function watchRevocations(channel: Channel, clocks: Clocks): RevocationWa
       }
       return beginning;
     },
+    /** Seconds since the last message of a complete stream; infinite before the first. */
     age: () => secondsSince(clocks, completeAt),
+    /** Why the last stream that failed did so. */
     failure: () => failure,
-    marks: { anyEnded: (digests) => marks.anyEnded(digests) },
-    close() {
+    marks: { anyEnded: (digests: readonly string[]) => marks.anyEnded(digests) },
+    close(): void {
       closed = true;
       stop?.();
       markBegun();
@@ -126,8 +117,6 @@ function endOf(stream: ClientReadableStream<Answer>): Promise<void> {
   });
   return new Promise<void>((resolve, reject) => void stream.on("error", reject).on("end", resolve)).finally(() => clearTimeout(silence));
 }
-
-const waiting = (milliseconds: number) => new Promise<void>((resolve) => timer(resolve, milliseconds));
 
 /** A timer for which no process stays alive. */
 function timer(work: () => void, milliseconds: number) {

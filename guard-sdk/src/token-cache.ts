@@ -5,20 +5,15 @@ export interface Remembered {
   readonly principal: Principal;
 }
 
-export interface TokenCache<Entry extends Remembered> {
-  get(digest: string, now: number): Entry | undefined;
-  set(digest: string, token: Entry): void;
-}
-
 /**
  * Remembers verified tokens by their SHA-256 until they expire, the least recently used leaving first. It may forget at
  * any time, and holds no token text.
  * @param capacity entries; 0 remembers nothing
  */
-export function tokenCache<Entry extends Remembered>(capacity: number): TokenCache<Entry> {
+export function tokenCache<Entry extends Remembered>(capacity: number) {
   const entries = new Map<string, Entry>(); // a Map iterates in the order of insertion: oldest first
   return {
-    get(digest, now) {
+    get(digest: string, now: number): Entry | undefined {
       const entry = entries.get(digest);
       if (entry === undefined) return undefined;
       entries.delete(digest);
@@ -26,7 +21,7 @@ export function tokenCache<Entry extends Remembered>(capacity: number): TokenCac
       entries.set(digest, entry);
       return entry;
     },
-    set: (digest, token) => remember(entries, digest, token, capacity),
+    set: (digest: string, token: Entry) => remember(entries, digest, token, capacity),
   };
 }
 
