@@ -19,6 +19,9 @@ export type KeptDocument = { readonly document: unknown; readonly text?: string 
 
 type SharedDocuments = ReturnType<typeof sharedDocuments>;
 
+/** The most seconds for which processes share a document: anyone can have 5 kB fetched at each request, and its lifetime of a day would fill the cache. */
+const SHARED_FOR = 600;
+
 /** Whether a document is used: for as long as it says, and never for longer than the longest, should the clock be set back. */
 const isFresh = ({ until }: KeptDocument, longest: number, clock: Clock): boolean => until > clock() && until <= clock() + longest;
 
@@ -45,7 +48,7 @@ export function sharedDocuments(texts: SharedTexts, secret: Uint8Array, longest:
     },
     set: async (url: string, { until, ...kept }: KeptDocument): Promise<void> => {
       const body = JSON.stringify({ of: url, ...kept, until });
-      await texts.set(url, sealOf(body).toString("hex") + body, until - clock());
+      await texts.set(url, sealOf(body).toString("hex") + body, Math.min(SHARED_FOR, until - clock()));
     },
   };
 }

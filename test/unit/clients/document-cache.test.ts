@@ -261,6 +261,25 @@ test("a shared copy of another document, of other cores, or with too long a life
   expect(await read()).toBeUndefined();
 });
 
+test.for([
+  [60, 60],
+  [LONGEST, 600],
+] as const)("a document that lives for %i seconds has a shared copy for %i", async ([lifetime, kept]) => {
+  const memory = memoryEphemeral().texts("documents");
+  const clock = aClock();
+  const kepts: number[] = [];
+  const texts: SharedTexts = {
+    get: memory.get,
+    set: (key, text, seconds) => {
+      kepts.push(seconds);
+      return memory.set(key, text, seconds);
+    },
+  };
+  const shared = sharedDocuments(texts, Buffer.alloc(32, 1), LONGEST, clock.now);
+  await shared.set(url, { document: aDocument(), until: clock.now() + lifetime });
+  expect([await shared.get(url), kepts]).toEqual([{ document: aDocument(), until: clock.now() + lifetime }, [kept]]);
+});
+
 test("the text of a document is stored when it is fetched, and by the first code if no user had allowed anything before", async () => {
   const { documents, history, outcome, clock } = aService();
   const text = JSON.stringify(aDocument());
