@@ -57,7 +57,7 @@ export function pendingCalls(onSettled: () => void, onLate: () => void) {
         if (reason === "core_timeout") note(true);
       };
       const gone = () => giveUp("caller_gone");
-      const timer = setTimeout(giveUp, budget, "core_timeout");
+      const timer = setTimeout(giveUp, Math.max(1, budget), "core_timeout"); // spent, where this process was busy
       signal?.addEventListener("abort", gone, { once: true });
       const finish = (how: () => void) => {
         clearTimeout(timer);
