@@ -117,7 +117,7 @@ function tokenHolder(
     const resourceTakesProofs = resource !== undefined && (resource.takesProofs || proven.has(resource.identifier));
     const isBound = bindsToken({ dpop, issuerTakesProofs, resourceTakesProofs, isSubjectBound: source.isBound });
     const use = { resource: resource?.identifier, scope, isBound };
-    const key = cacheKey({ ...use, party: await source.party });
+    const key = cacheKey({ ...use, resource: source.resources?.join(" ") ?? use.resource, party: await source.party });
     const token = await cache
       .obtain(key, () => source.request(use))
       .catch((error: unknown) => {

@@ -6,6 +6,7 @@ import { issuerMetadata } from "./issuer.ts";
 import { type KeyPair, nowInSeconds } from "./jws.ts";
 import { assertNames, assertRequest, assertText } from "./options.ts";
 import { isProofKey, prover } from "./proof.ts";
+import { accessToSeveral } from "./several.ts";
 import { type SignInRequest, startSignIn } from "./sign-in.ts";
 import {
   type AssertionRequest,
@@ -50,8 +51,17 @@ export interface SignIn {
 export interface Agent extends Access {
   /** Requests in the agent's own name. `fetch` of the agent itself is `own().fetch`. */
   own(target?: Target): Access;
-  /** Requests in the name of the user whose token the agent was handed (RFC 8693). */
-  onBehalfOf(token: string, target?: Target & { readonly tokenType?: SubjectTokenType }): Access;
+  /**
+   * Requests in the name of the user whose token the agent was handed (RFC 8693).
+   * @param target several resources get one token for all of them
+   */
+  onBehalfOf(
+    token: string,
+    target?: Omit<Target, "resource"> & {
+      readonly resource?: string | readonly [string, ...string[]] | undefined;
+      readonly tokenType?: SubjectTokenType;
+    },
+  ): Access;
   /** An identity assertion (ID-JAG) for the user at another authorization server. */
   assertionFor(issuer: string, request: AssertionRequest): Promise<string>;
   /** Requests in the name of a user whom another authorization server vouches for, by the assertions that `source` returns. */
@@ -88,9 +98,11 @@ export function agent(options: AgentOptions): Agent {
     own,
     onBehalfOf(token, options = {}) {
       assertText("the token of onBehalfOf", token);
-      assertRequest("onBehalfOf", options, DELEGATION);
-      const { tokenType = "access_token", ...target } = options;
-      return access(delegatedSource(requestToken, clientId, token, tokenType), target, ports);
+      assertRequest("onBehalfOf", options, DELEGATION, ["resource"]);
+      const { tokenType = "access_token", resource, scope } = options;
+      const to = (one: string | undefined, all?: readonly string[]) =>
+        access(delegatedSource(requestToken, clientId, { token, type: tokenType, resources: all }), { resource: one, scope }, ports);
+      return typeof resource === "object" ? accessToSeveral(resource, (one) => to(one, resource)) : to(resource);
     },
     async assertionFor(other, request) {
       assertText("the issuer of assertionFor", other);

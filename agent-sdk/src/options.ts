@@ -19,14 +19,20 @@ export function assertText(what: string, value: unknown): void {
 
 /**
  * Refuses what a request for tokens cannot use: an unknown name, and anything but a text.
- * @param takes the options, and whether each is needed
+ * @param takes the options, and whether each is needed  @param lists those that may be a list of texts
  * @throws {TypeError} that names the option
  */
-export function assertRequest(entry: string, options: object, takes: Readonly<Record<string, boolean>>): void {
+export function assertRequest(
+  entry: string,
+  options: object,
+  takes: Readonly<Record<string, boolean>>,
+  lists: readonly string[] = [],
+): void {
   assertNames(entry, options, Object.keys(takes));
   for (const [name, isNeeded] of Object.entries(takes)) {
     const value: unknown = Reflect.get(options, name);
-    if (isNeeded || value !== undefined) assertText(`${name} of ${entry}`, value);
+    const values: readonly unknown[] = lists.includes(name) && Array.isArray(value) && value.length > 0 ? value : [value];
+    if (isNeeded || value !== undefined) for (const each of values) assertText(`${name} of ${entry}`, each);
     if (name === "tokenType" && value !== undefined && !SUBJECT_TOKEN_TYPES.some((type) => type === value))
       throw new TypeError(`tokenType of ${entry} must be one of ${SUBJECT_TOKEN_TYPES.join(", ")}`);
   }

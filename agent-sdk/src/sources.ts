@@ -17,6 +17,8 @@ export interface TokenSource {
   readonly isBound: boolean;
   /** Whether its tokens have a scope only if the request names one: no user has consented to any. */
   readonly needsScope?: boolean;
+  /** All resources of its tokens, where they are more than the one of a request. */
+  readonly resources?: readonly string[] | undefined;
   request(use: Omit<TokenUse, "party">): Promise<AccessToken>;
 }
 
@@ -49,13 +51,21 @@ export function ownSource(requestToken: RequestToken, credential: Credential, fa
   };
 }
 
+interface HandedToken {
+  readonly token: string;
+  readonly type: SubjectTokenType;
+  /** Undefined: the resource of each request. */
+  readonly resources: readonly string[] | undefined;
+}
+
 /** The user whose token the agent was handed. @see RFC 8693 §2.1 */
-export function delegatedSource(requestToken: RequestToken, clientId: string, token: string, type: SubjectTokenType): TokenSource {
+export function delegatedSource(requestToken: RequestToken, clientId: string, { token, type, resources }: HandedToken): TokenSource {
   return {
+    resources,
     party: sha256(token).then((digest) => `user ${digest}`),
     isBound: isBoundToken(token),
     async request({ resource, scope, isBound }) {
-      const grant = { ...subjectOf(token, type), resource, scope };
+      const grant = { ...subjectOf(token, type), resource: resources ?? resource, scope };
       const response = await requestToken({ grant, isBound }).catch((cause: unknown) => {
         throw explained(cause, { token, clientId, resource });
       });

@@ -6,8 +6,8 @@ import { nowInSeconds } from "./jws.ts";
 import type { Prover } from "./proof.ts";
 import type { AccessToken } from "./token-cache.ts";
 
-/** The parameters of a grant. A member that is undefined is left out. */
-export type GrantParameters = Readonly<Record<string, string | undefined>>;
+/** The parameters of a grant. A member that is undefined is left out, one that is a list is sent as often as it has texts. */
+export type GrantParameters = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface TokenRequest {
   readonly grant: GrantParameters;
@@ -43,7 +43,8 @@ export function tokenEndpoint({ issuer, clientId, credential, fetch, metadata, p
     const headers = new Headers(authentication.headers);
     if (isBound) headers.set("dpop", await prover.prove({ method: "POST", url, party }));
     const body = new URLSearchParams();
-    for (const [name, value] of Object.entries({ ...grant, ...authentication.parameters })) if (value !== undefined) body.set(name, value);
+    for (const [name, value] of Object.entries({ ...grant, ...authentication.parameters }))
+      for (const one of [value ?? []].flat()) body.append(name, one);
     return fetchJson(fetch, url, { method: "POST", headers, body });
   };
   return async (request) => {

@@ -131,6 +131,18 @@ describe("an agent at a guarded MCP server that requires bound tokens and nonces
     await expect(callTool(reading, "add_note", { text: "no" })).rejects.toThrow(InsufficientScopeError);
   });
 
+  test("acts for a user at several resources with one token for all of them, and nowhere else", async ({ server, notes }) => {
+    const other = "https://other.example.test/api";
+    const { token } = await userToken(server, [notes.resource, other, "summary"]);
+    const { summary, tokenRequests } = summaryAt(server);
+    const access = summary.onBehalfOf(token, { resource: [notes.resource, other], scope: "notes:read" });
+    expect(await callTool(access, "who_am_i")).toMatchObject({ scopes: ["notes:read"], actors: ["summary"] });
+    const { value } = await access.token();
+    expect(claimsOf(value).aud).toEqual(expect.arrayContaining([notes.resource, other]));
+    expect(new Set(tokenRequests().map(({ body }) => body.getAll("resource").join(" ")))).toEqual(new Set([`${notes.resource} ${other}`]));
+    await expect(access.fetch("https://third.example.test/")).rejects.toThrow("is not within");
+  });
+
   test("keeps tokens apart by user, and fetches one for 32 requests at once", async ({ server, notes }) => {
     const [one, other] = [await userToken(server, [notes.resource, "summary"]), await userToken(server, [notes.resource, "summary"])];
     const { summary, tokenRequests } = summaryAt(server);
