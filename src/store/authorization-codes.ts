@@ -4,7 +4,7 @@ import { scopesByResource } from "../core/policy/consent.ts";
 import type { AuthorizationCodes, CodeBinding, CodeState, NewFamily, NewGrant } from "../core/stored-grants.ts";
 import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
-import { coalesceReads, coalesceTransitions } from "./coalesce.ts";
+import { coalesceByHash, coalesceTransitions } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
 import {
   clientEpoch,
@@ -18,7 +18,7 @@ import {
 } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { strongEnough } from "./sessions.ts";
-import { amongKeys, hex, readRows, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
+import { amongKeys, hex, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 import { subjectOf } from "./users.ts";
@@ -142,9 +142,9 @@ const redeemed = (codeHash: SecretHash, grant: NewGrant, family: NewFamily | und
 
 export const authorizationCodes = (sql: Sql): AuthorizationCodes => ({
   issue: coalesceTransitions(sql, ISSUE, issued),
-  byHash: coalesceReads(async (hashes: readonly SecretHash[]) => {
-    const rows = await readRows<CodeRow>(sql, BY_HASH, [hashes.map(hex)]);
-    return new Map(rows.map(({ key, documentClient, ...code }) => [key, { ...code, ...documentClientOf(documentClient) }]));
-  }, hex),
+  byHash: coalesceByHash(sql, BY_HASH, ({ key: _, documentClient, ...code }: CodeRow) => ({
+    ...code,
+    ...documentClientOf(documentClient),
+  })),
   redeem: coalesceTransitions(sql, REDEEM, redeemed, "code_hash"),
 });

@@ -9,7 +9,7 @@ import { asSecretHash } from "../random.ts";
 import { auditEach, insertAudit } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { assertRemoved, EVERY_EPOCH, removeOfClient } from "./removals.ts";
+import { assertRemoved, beginRemoval, EVERY_EPOCH } from "./removals.ts";
 import { firstRow, fromHex, hasRow, isStorable, jsonRows, rowsOf, type Sql, statement, statements, type Tx } from "./sql.ts";
 import { CLIENT_DOCUMENTS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
@@ -109,7 +109,7 @@ export async function storeChange(
   if (changed === undefined) return undefined;
   const { epoch, ...client } = changed;
   // Earlier grants stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.
-  if (!client.enabled) await removeOfClient(tx, "client_disabled", client.clientId, epoch);
+  if (!client.enabled) await beginRemoval(tx, "client_disabled", client.clientId, epoch);
   return client;
 }
 
@@ -176,7 +176,7 @@ export const managedClients = (sql: Sql): ManagedClients => ({
       const deleted = await firstRow<{ client_id: string }>(tx, SQL.delete, parameters);
       if (deleted === undefined) return false;
       // If the client_id is registered again, nothing earlier may count for its new owner.
-      await removeOfClient(tx, "client_deleted", deleted.client_id, EVERY_EPOCH);
+      await beginRemoval(tx, "client_deleted", deleted.client_id, EVERY_EPOCH);
       return true;
     }),
 });

@@ -1,7 +1,8 @@
 import { setImmediate as endOfTurn } from "node:timers/promises";
 import { Refusal } from "../errors.ts";
+import type { SecretHash } from "../random.ts";
 import { changedNothing, mayBeRepeated } from "./availability.ts";
-import { jsonRows, type Statement, type Tx } from "./sql.ts";
+import { hex, jsonRows, readRows, type Statement, type Tx } from "./sql.ts";
 
 /** The most calls of a batch, and the most that may wait; further ones are refused. */
 export type CoalesceLimits = { readonly batch: number; readonly queue: number };
@@ -75,6 +76,13 @@ export function coalesceReads<Key, Value>(
   };
   return coalesce(limits, loadAll, (_error, length) => length);
 }
+
+/** Likewise for rows by the hash that the statement returns as `key`, in hexadecimal. @param rows one of rowsStatement */
+export const coalesceByHash = <Row extends { readonly key: string }, Value>(sql: Tx, rows: Statement, read: (row: Row) => Value) =>
+  coalesceReads(async (hashes: readonly SecretHash[]) => {
+    const found = await readRows<Row>(sql, rows, [hashes.map(hex)]);
+    return new Map(found.map((row) => [row.key, read(row)]));
+  }, hex);
 
 /**
  * Batches state transitions of one kind into one conditional statement. A failed batch has changed nothing, so its rows are tried again, and no

@@ -10,26 +10,17 @@ import { DELEGATIONS } from "./tables/delegations.ts";
 export const pausedFor = (agent: string, userId: string): string =>
   `exists (select 1 from agent_pauses where agent_pauses.agent = ${agent} and (agent_pauses.user_id is null or agent_pauses.user_id = ${userId}))`;
 
+/** Whether a condition holds on a path. @param path SQL expression of the ids of delegations  @param condition on those, `above` */
 const onPath = (path: string, condition: string): string =>
   `exists (select 1 from delegations above where above.id = any(${path}) and (${condition}))`;
 
-// A scalar look-up instead of `exists`, which the planner may turn into a hash of all clients.
+// A delegation was cut, its agent disabled, or its token or the exchanged one revoked. A scalar look-up instead of `exists`, which the planner may turn into a hash of all clients.
 const ENDED = `above.cut_at is not null
        or not coalesce((select clients.enabled from clients where clients.client_id = above.actor), false)
        or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))`;
 const PAUSED = pausedFor("above.actor", "above.user_id");
 
-/**
- * Whether something on a path ended, apart from pauses: a delegation was cut, its agent disabled, or its token or the exchanged one
- * revoked.
- * @param path SQL expression of the ids of delegations
- */
-const brokenAbove = (path: string): string => onPath(path, ENDED);
-
-/** Whether an agent on a path is paused. @param path SQL expression of the ids of delegations */
-const pausedAbove = (path: string): string => onPath(path, PAUSED);
-
-/** Whether something on a path ended or is paused. @param path SQL expression of the ids of delegations */
+/** Whether something on a path ended or is paused. */
 export const endedAbove = (path: string): string => onPath(path, `${ENDED} or ${PAUSED}`);
 
 /** Assignments that name who made a change, as its audit record does. @param entry SQL parameter with the records, a jsonb array */
@@ -52,10 +43,10 @@ export const END = `case
      when grants.revoked_at < delegations.expires_at then 'grant_ended'
      when delegations.expires_at <= now() then 'expired'
      when not coalesce((select clients.enabled from clients where clients.client_id = delegations.actor), false) then 'agent_disabled'
-     when ${brokenAbove("delegations.path")} then 'ended_above'
+     when ${onPath("delegations.path", ENDED)} then 'ended_above'
      else coalesce(${GRANT_END}, case
        when ${pausedFor("delegations.actor", "delegations.user_id")} then 'agent_paused'
-       when ${pausedAbove("delegations.path")} or ${pausedFor("grants.client_id", "grants.user_id")} then 'paused_above'
+       when ${onPath("delegations.path", PAUSED)} or ${pausedFor("grants.client_id", "grants.user_id")} then 'paused_above'
      end)
    end`;
 

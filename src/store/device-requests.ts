@@ -39,16 +39,14 @@ const newRow = DEVICE_REQUESTS.writer(NEW);
 const stateOf = (row: Row | undefined): DeviceState | undefined =>
   row && { ...row, documentClient: undefined, ...documentClientOf(row.documentClient) };
 
-export function deviceRequests(sql: Sql): DeviceRequests {
-  return {
-    open: async (request: NewDeviceRequest, ttl) => {
-      const row = { ...newRow({ ...request, documentClient: storedClient(request.documentClient) }), ttl };
-      return hasRow(sql, SQL.open, [jsonRows([row])]);
-    },
-    byDeviceCode: async (hash: SecretHash) => stateOf(await firstRow<Row>(sql, SQL.byCode, [hash])),
-    byId: async (id) => stateOf(await firstRow<Row>(sql, SQL.byId, [id])),
-    pendingByUserCode: async (hash: SecretHash) => (await firstRow<{ id: string }>(sql, SQL.byUserCode, [hash]))?.id,
-    poll: async (hash, step) => (await firstRow<{ tooSoon: boolean }>(sql, SQL.poll, [hash, step]))?.tooSoon === true,
-    deny: async (id) => !(await hasRow(sql, SQL.deny, [id])),
-  };
-}
+export const deviceRequests = (sql: Sql): DeviceRequests => ({
+  open: async (request: NewDeviceRequest, ttl) => {
+    const row = { ...newRow({ ...request, documentClient: storedClient(request.documentClient) }), ttl };
+    return hasRow(sql, SQL.open, [jsonRows([row])]);
+  },
+  byDeviceCode: async (hash: SecretHash) => stateOf(await firstRow<Row>(sql, SQL.byCode, [hash])),
+  byId: async (id) => stateOf(await firstRow<Row>(sql, SQL.byId, [id])),
+  pendingByUserCode: async (hash: SecretHash) => (await firstRow<{ id: string }>(sql, SQL.byUserCode, [hash]))?.id,
+  poll: async (hash, step) => (await firstRow<{ tooSoon: boolean }>(sql, SQL.poll, [hash, step]))?.tooSoon === true,
+  deny: async (id) => !(await hasRow(sql, SQL.deny, [id])),
+});

@@ -1,12 +1,12 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
 import type { Confirmation } from "../core/stored-grants.ts";
-import { asSecretHash, isUuid, type SecretHash } from "../random.ts";
+import { asSecretHash, isUuid } from "../random.ts";
 import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
-import { coalesceReads, coalesceTransitions } from "./coalesce.ts";
+import { coalesceByHash, coalesceTransitions } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
 import { clientEpochPassed, documentClientOf, endGrants, partiesLive } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
-import { amongKeys, fromHex, hex, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
+import { amongKeys, fromHex, hex, jsonRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
 import { subjectOf } from "./users.ts";
 
@@ -108,10 +108,7 @@ export function refreshFamilies(sql: Sql): RefreshFamilies {
   const rotate = coalesceTransitions(sql, ROTATE, rotated, "family_id");
   const keep = coalesceTransitions(sql, KEEP, kept);
   return {
-    holding: coalesceReads(async (hashes: readonly SecretHash[]) => {
-      const rows = await readRows<FamilyRow>(sql, HOLDING, [hashes.map(hex)]);
-      return new Map(rows.map((row) => [row.key, stateOf(row)]));
-    }, hex),
+    holding: coalesceByHash(sql, HOLDING, stateOf),
     rotate: async (familyId, ...how) => isUuid(familyId) && rotate(familyId, ...how),
     keep: async (familyId, ...how) => isUuid(familyId) && keep(familyId, ...how),
     revoke: async (familyId, audit) => {

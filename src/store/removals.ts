@@ -36,9 +36,9 @@ export const isRemovalPending = (tx: Tx, kinds: readonly RemovalKind[], key: str
 
 export const begun = (kind: RemovalKind, key: string, epoch: number): Removal => ({ kind, key, epoch, afterClientId: null, afterId: null });
 
-/** Removes one batch of a client that this transaction disabled or deleted, and leaves the rest to the background. */
-export async function removeOfClient(tx: Tx, kind: "client_disabled" | "client_deleted", clientId: string, epoch: number): Promise<void> {
-  const { next } = await removeBatch(tx, begun(kind, clientId, epoch));
+/** Removes one batch of what this transaction disabled or deleted, and leaves the rest to the background. */
+export async function beginRemoval(tx: Tx, kind: RemovalKind, key: string, epoch: number): Promise<void> {
+  const { next } = await removeBatch(tx, begun(kind, key, epoch));
   if (next !== undefined) await enqueueRemoval(tx, next);
 }
 
@@ -48,9 +48,7 @@ export async function removeOfClient(tx: Tx, kind: "client_disabled" | "client_d
  */
 export async function removeOfUser(tx: Tx, kind: "user_signed_out" | "user_disabled", userId: string): Promise<void> {
   const [user] = await tx.query<{ epoch: number }>(SQL.endUserEpoch, [userId]);
-  if (user === undefined) return;
-  const { next } = await removeBatch(tx, begun(kind, userId, user.epoch));
-  if (next !== undefined) await enqueueRemoval(tx, next);
+  if (user !== undefined) await beginRemoval(tx, kind, userId, user.epoch);
 }
 
 type RemovalRow = Omit<RowOf<typeof REMOVALS>, "createdAt">;

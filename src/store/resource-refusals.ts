@@ -42,15 +42,13 @@ const SQL = statements("resource_refusals", {
    group by 1 order by 2 desc, 1`,
 });
 
-export const resourceRefusals = (sql: Tx): ResourceRefusals => {
-  return {
-    list: async (realmId, named, part) => {
-      if (!isUuid(realmId) || !isStorable(named)) return EMPTY_PAGE;
-      const whose = [realmId, resourceKey(named)];
-      const { items, next } = await pageByAge(part, (after, most) => sql.query<AuditRow>(SQL.list, [...whose, after, most]));
-      const [counted] = part.count ? await sql.query<{ total: number }>(SQL.total, whose) : [];
-      return { items: items.map(recordOf), next, total: counted?.total ?? null };
-    },
-    reasons: (realmId, named) => rowsOf(sql, SQL.reasons, [realmId, resourceKey(named)]),
-  };
-};
+export const resourceRefusals = (sql: Tx): ResourceRefusals => ({
+  list: async (realmId, named, part) => {
+    if (!isUuid(realmId) || !isStorable(named)) return EMPTY_PAGE;
+    const whose = [realmId, resourceKey(named)];
+    const { items, next } = await pageByAge(part, (after, most) => sql.query<AuditRow>(SQL.list, [...whose, after, most]));
+    const [counted] = part.count ? await sql.query<{ total: number }>(SQL.total, whose) : [];
+    return { items: items.map(recordOf), next, total: counted?.total ?? null };
+  },
+  reasons: (realmId, named) => rowsOf(sql, SQL.reasons, [realmId, resourceKey(named)]),
+});

@@ -1,8 +1,7 @@
 import type { KnownDevices } from "../accounts/caller.ts";
 import type { SignInFailures } from "../accounts/ports.ts";
-import type { SecretHash } from "../random.ts";
-import { coalesceReads } from "./coalesce.ts";
-import { amongKeys, execute, firstRow, hex, readRows, rowsStatement, statement, statements, type Tx } from "./sql.ts";
+import { coalesceByHash } from "./coalesce.ts";
+import { amongKeys, execute, firstRow, rowsStatement, statement, statements, type Tx } from "./sql.ts";
 
 /** Seconds until a reserved attempt without an outcome no longer counts: longer than a request may take. */
 const LEASE = 30;
@@ -70,10 +69,7 @@ const REMEMBER = statement(
 );
 
 export function knownDevices(sql: Tx): KnownDevices {
-  const load = coalesceReads(async (keys: readonly SecretHash[]) => {
-    const rows = await readRows<{ readonly key: string }>(sql, KNOWN, [keys.map(hex)]);
-    return new Map(rows.map(({ key }) => [key, true]));
-  }, hex);
+  const load = coalesceByHash(sql, KNOWN, () => true);
   return {
     isKnown: async (key) => (await load(key)) === true,
     remember: (key, userId, ttl) => execute(sql, REMEMBER, [key, userId, ttl]),
