@@ -1,7 +1,7 @@
 import type { AddressChange, AddressChanges } from "../accounts/change-ports.ts";
 import { insertAudit, record } from "./audit-log.ts";
 import { isUniqueViolation } from "./availability.ts";
-import { holdSession } from "./held-sessions.ts";
+import { withSession } from "./held-sessions.ts";
 import { MAIL_INPUT, notifyUser, queueMail } from "./outbox.ts";
 import { endSignIns } from "./session-revocation.ts";
 import { deleteInOrder, firstRow, hasRow, hex, jsonRows, type Sql, statements, type Tx } from "./sql.ts";
@@ -94,16 +94,12 @@ export const addressChanges = (sql: Sql): AddressChanges => ({
       { ...proof.mail, is_proof: true, ttl: proof.ttl },
       ...(stop === undefined ? [] : [{ ...stop.mail, is_proof: false, ttl: stop.ttl }]),
     ];
-    return sql.transaction(async (tx) => {
-      await holdSession(tx, session);
-      return hasRow(tx, SQL.changeRequest, [jsonRows([row]), jsonRows(mails)]);
-    });
+    return withSession(sql, session, (tx) => hasRow(tx, SQL.changeRequest, [jsonRows([row]), jsonRows(mails)]));
   },
   byProof: (tokenHash) => firstRow<AddressChange>(sql, SQL.changeByProof, [tokenHash]),
   confirm: (tokenHash, session, mail, audit) =>
     unlessTaken(
-      sql.transaction(async (tx) => {
-        await holdSession(tx, session);
+      withSession(sql, session, async (tx) => {
         const { userId } = session;
         const [change] = await tx.query<AddressChange & { readonly wasVerified: boolean }>(SQL.changeConfirm, [tokenHash, userId]);
         if (change === undefined) return undefined;

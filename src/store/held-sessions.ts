@@ -1,7 +1,7 @@
 import { SESSION_ENDED } from "../accounts/account.ts";
 import type { OwnSession } from "../accounts/ports.ts";
 import { Refusal } from "../errors.ts";
-import { firstRow, hasRow, statements, type Tx } from "./sql.ts";
+import { firstRow, hasRow, type Sql, statements, type Tx } from "./sql.ts";
 
 const SQL = statements("hold", {
   user: "select enabled from users where id = $1::uuid for no key update",
@@ -25,6 +25,13 @@ export async function holdSession(tx: Tx, { id, userId }: OwnSession): Promise<v
   if ((await holdUser(tx, userId)) && (await hasRow(tx, SQL.session, [id, userId]))) return;
   throw new Refusal("login_required", SESSION_ENDED, { description: "The session has ended. Sign in again." });
 }
+
+/** Runs work in a transaction that holds the session, as holdSession does. @throws {Refusal} login_required when it has ended */
+export const withSession = <Result>(sql: Sql, session: OwnSession, work: (tx: Tx) => Promise<Result>): Promise<Result> =>
+  sql.transaction(async (tx) => {
+    await holdSession(tx, session);
+    return work(tx);
+  });
 
 /** Locks all living sessions of a user, for who holds one of them and then ends them all (docs/decisions/0014). */
 export const holdSessionsOf = (tx: Tx, userId: string): Promise<unknown> => tx.query(SQL.sessionsOfUser, [userId]);

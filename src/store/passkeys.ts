@@ -1,6 +1,6 @@
 import { type FoundPasskey, MAX_PASSKEYS, type NewPasskey, type Passkey, type PasskeyKey, type Passkeys } from "../accounts/factors.ts";
 import { auditEach, record } from "./audit-log.ts";
-import { holdRemover, holdSession, holdUser } from "./held-sessions.ts";
+import { holdRemover, holdUser, withSession } from "./held-sessions.ts";
 import { hasWayIn } from "./identity-links.ts";
 import { notifyUser } from "./outbox.ts";
 import { firstRow, hasRow, jsonRows, rowsOf, type Sql, statements, undoable } from "./sql.ts";
@@ -37,8 +37,7 @@ export const passkeys = (sql: Sql): Passkeys => ({
   keysOf: (userId) => rowsOf<PasskeyKey>(sql, SQL.keysOfUser, [userId]),
   byCredential: (credentialId) => firstRow<FoundPasskey>(sql, SQL.byCredential, [credentialId]),
   add: (passkey: NewPasskey, sessionId, message, audit) =>
-    sql.transaction(async (tx) => {
-      await holdSession(tx, { id: sessionId, userId: passkey.userId });
+    withSession(sql, { id: sessionId, userId: passkey.userId }, async (tx) => {
       if (!(await hasRow(tx, SQL.add, [jsonRows([newRow(passkey)])]))) return false;
       await notifyUser(tx, passkey.userId, message);
       await record(tx, audit);

@@ -3,7 +3,7 @@ import type { FactorUse } from "../accounts/ports.ts";
 import { wrongCode } from "../accounts/second-factor.ts";
 import type { SecretHash } from "../random.ts";
 import { record } from "./audit-log.ts";
-import { holdRemover, holdSession } from "./held-sessions.ts";
+import { holdRemover, withSession } from "./held-sessions.ts";
 import { notifyUser } from "./outbox.ts";
 import { firstRow, hasRow, hex, preciseSeconds, type Sql, seconds, statements, type Tx } from "./sql.ts";
 
@@ -43,14 +43,9 @@ export async function useFactor(tx: Tx, userId: string, factor: FactorUse): Prom
 export const secondFactors = (sql: Sql): SecondFactors => ({
   stateOf: async (userId) => (await firstRow<SecondFactorState>(sql, SQL.state, [userId])) ?? { appAddedAt: null, recoveryCodes: 0 },
   appOf: (userId) => firstRow<AuthenticatorApp>(sql, SQL.app, [userId]),
-  begin: ({ id, userId }, secret) =>
-    sql.transaction(async (tx) => {
-      await holdSession(tx, { id, userId });
-      return hasRow(tx, SQL.begin, [userId, secret, id]);
-    }),
+  begin: ({ id, userId }, secret) => withSession(sql, { id, userId }, (tx) => hasRow(tx, SQL.begin, [userId, secret, id])),
   confirm: ({ id, userId }, { secret, step }, codes, message, audit) =>
-    sql.transaction(async (tx) => {
-      await holdSession(tx, { id, userId });
+    withSession(sql, { id, userId }, async (tx) => {
       if (!(await hasRow(tx, SQL.confirm, [userId, step, secret]))) return false;
       await replaceCodes(tx, userId, codes);
       await notifyUser(tx, userId, message);
@@ -58,8 +53,7 @@ export const secondFactors = (sql: Sql): SecondFactors => ({
       return true;
     }),
   replaceCodes: ({ id, userId }, codes, audit) =>
-    sql.transaction(async (tx) => {
-      await holdSession(tx, { id, userId });
+    withSession(sql, { id, userId }, async (tx) => {
       if (!(await hasRow(tx, SQL.confirmed, [userId]))) return false;
       await replaceCodes(tx, userId, codes);
       await record(tx, audit);

@@ -1,6 +1,6 @@
 import type { Completion, LinkedWallet, LinkedWallets, WalletIdentity, WalletLink, WalletLinks } from "../wallet/ports.ts";
 import { auditEach, entriesIn, insertAudit } from "./audit-log.ts";
-import { holdSession } from "./held-sessions.ts";
+import { holdSession, withSession } from "./held-sessions.ts";
 import { deleteInOrder, execute, firstRow, hasRow, jsonRows, preciseSeconds, type Sql, statements, type Tx } from "./sql.ts";
 import { CREDENTIALS, WALLET_LINKS } from "./tables/accounts.ts";
 import type { RowOf } from "./tables/table.ts";
@@ -104,8 +104,5 @@ export const walletLinks = (sql: Sql): WalletLinks => ({
 export const linkedWallets = (sql: Sql): LinkedWallets => ({
   ofUser: (userId) => firstRow<LinkedWallet>(sql, SQL.credentialOfUser, [userId]),
   unlink: ({ id, userId }, audit) =>
-    sql.transaction(async (tx) => {
-      await holdSession(tx, { id, userId });
-      return hasRow(tx, SQL.credentialRemove, [userId, jsonRows([audit])]);
-    }),
+    withSession(sql, { id, userId }, (tx) => hasRow(tx, SQL.credentialRemove, [userId, jsonRows([audit])])),
 });
