@@ -1,19 +1,10 @@
-export interface ConcurrencyLimit {
-  /**
-   * Runs a task when a place is free, in the order of the calls. A running task keeps its place until it settles.
-   * @param signal ends the wait of the caller; a task that has not started by then never starts
-   * @throws the error of `full` when the queue is full, and the reason of the signal
-   */
-  run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T>;
-  readonly running: number;
-  readonly waiting: number;
-}
+export type ConcurrencyLimit = ReturnType<typeof concurrencyLimit>;
 
 /** Tasks that run at once, tasks that may wait, and the error for a task that finds the queue full. */
 export type ConcurrencyOptions = { readonly limit: number; readonly queue: number; readonly full: () => Error };
 
 /** A bounded queue for concurrent work. Where callers must not crowd each other out, use `fairQueue` in accounts. */
-export function concurrencyLimit({ limit, queue, full }: ConcurrencyOptions): ConcurrencyLimit {
+export function concurrencyLimit({ limit, queue, full }: ConcurrencyOptions) {
   let running = 0;
   const waiting = new Set<() => void>();
 
@@ -47,7 +38,12 @@ export function concurrencyLimit({ limit, queue, full }: ConcurrencyOptions): Co
   };
 
   return {
-    async run(task, signal) {
+    /**
+     * Runs a task when a place is free, in the order of the calls. A running task keeps its place until it settles.
+     * @param signal ends the wait of the caller; a task that has not started by then never starts
+     * @throws the error of `full` when the queue is full, and the reason of the signal
+     */
+    async run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
       signal?.throwIfAborted();
       if (running < limit) running += 1;
       else if (waiting.size < queue) await place(signal);

@@ -1,17 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { Refusal } from "./errors.ts";
 
-/** Encrypts secrets that the server must be able to read again. `about` names the place of a secret: it can be opened for no other. */
-export interface SecretBox {
-  /** Whether there is a key to seal with. */
-  usable(): boolean;
-  /** @throws {Refusal} invalid_request without a key */
-  seal(plain: string, about: string): string;
-  /** @throws {Error} for a text that was sealed by an unknown key or for another place */
-  open(sealed: string, about: string): string;
-  /** What every text begins with that the present key has sealed. @throws {Refusal} invalid_request without a key */
-  prefix(): string;
-}
+export type SecretBox = ReturnType<typeof secretBox>;
 
 /** The text that was sealed; undefined after a change of VAULT_KEY. */
 export function openedOrNot(box: SecretBox, sealed: string, about: string): string | undefined {
@@ -29,10 +19,11 @@ const TAG_BYTES = 16;
 const keyId = (key: Buffer): string => createHash("sha256").update(key).digest("base64url").slice(0, 8);
 
 /**
+ * Encrypts secrets that the server must be able to read again. `about` names the place of a secret: it can be opened for no other.
  * @param keyOf the key of VAULT_KEY as base64, read at first use; undefined without one
  * @param others keys that open secrets and seal none, as base64
  */
-export function secretBox(keyOf: () => string | undefined, others: readonly string[] = []): SecretBox {
+export function secretBox(keyOf: () => string | undefined, others: readonly string[] = []) {
   const opening = new Map(others.map((text) => Buffer.from(text, "base64")).map((each) => [keyId(each), each]));
   let known: Buffer | undefined;
   const find = (): Buffer | undefined => {
@@ -48,15 +39,19 @@ export function secretBox(keyOf: () => string | undefined, others: readonly stri
     });
   };
   return {
+    /** Whether there is a key to seal with. */
     usable: () => find() !== undefined,
+    /** What every text begins with that the present key has sealed. @throws {Refusal} invalid_request without a key */
     prefix: () => `${keyId(key())}.`,
-    seal(plain, about) {
+    /** @throws {Refusal} invalid_request without a key */
+    seal(plain: string, about: string): string {
       const iv = randomBytes(12);
       const cipher = createCipheriv(ALGORITHM, key(), iv).setAAD(Buffer.from(about));
       const sealed = Buffer.concat([iv, cipher.update(plain, "utf8"), cipher.final(), cipher.getAuthTag()]);
       return `${keyId(key())}.${sealed.toString("base64url")}`;
     },
-    open(sealed, about) {
+    /** @throws {Error} for a text that was sealed by an unknown key or for another place */
+    open(sealed: string, about: string): string {
       const [id = "", text = ""] = sealed.split(".");
       const sealedBy = id === keyId(key()) ? key() : opening.get(id);
       if (sealedBy === undefined)

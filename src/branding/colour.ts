@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 /** A colour as #rrggbb. */
 const COLOUR = /^#[0-9a-f]{6}$/i;
 
@@ -59,6 +61,15 @@ export function accentFault(colour: string): { readonly fault: string; readonly 
     remedy: `a darker shade such as ${darker} has enough`,
   };
 }
+
+/** An accent as settings and operators write it. */
+export const Accent = z
+  .string()
+  .toLowerCase()
+  .check(({ value, issues }) => {
+    const wrong = accentFault(value);
+    if (wrong !== undefined) issues.push({ code: "custom", message: `${wrong.fault}; ${wrong.remedy}`, input: value });
+  });
 
 /** The rules that give pages an accent, in light and dark. @param colour without accentFault */
 export function accentStyle(colour: string): string {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { accentFault } from "../branding/colour.ts";
+import { Accent } from "../branding/colour.ts";
 import { logoFault, MAX_LOGO } from "../branding/logo.ts";
 import { CLIENT_ASSERTION_ALGORITHMS } from "../clients/client.ts";
 import { MAX_IDENTITIES, MAX_IDENTITY_CLAIMS, WORKLOAD_KINDS } from "../clients/workload.ts";
@@ -48,14 +48,6 @@ export const ScopeDescriptionInput = z.strictObject({
 
 const page = storable(z.url({ protocol: /^https?$/, error: "must be a URL" }).max(2000));
 
-const accent = z
-  .string()
-  .toLowerCase()
-  .check(({ value, issues }) => {
-    const wrong = accentFault(value);
-    if (wrong !== undefined) issues.push({ code: "custom", message: `${wrong.fault}; ${wrong.remedy}`, input: value });
-  });
-
 /** An image in base64. Its type is that of its bytes. */
 const logo = z
   .base64()
@@ -70,7 +62,7 @@ export const BrandingInput = z
   .strictObject({
     name: line(80).nullable(),
     logo: logo.nullable(),
-    accent: accent.nullable(),
+    accent: Accent.nullable(),
     termsUrl: page.nullable(),
     privacyUrl: page.nullable(),
     support: z.union([z.email(), page], { error: "must be an e-mail address or a URL" }).nullable(),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { accentFault } from "../../branding/colour.ts";
+import { Accent } from "../../branding/colour.ts";
 import { logoFault } from "../../branding/logo.ts";
 import { says, settingsOf, text, url } from "./forms.ts";
 
@@ -9,15 +9,6 @@ const branding = settingsOf("Branding");
 /** One line that users can read. */
 const isLine = (value: string) =>
   value.length <= 80 && !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/u.test(value);
-
-const accent = () =>
-  z
-    .string()
-    .toLowerCase()
-    .check(({ value, issues }) => {
-      const wrong = accentFault(value);
-      if (wrong !== undefined) issues.push({ code: "custom", message: says(wrong.fault, wrong.remedy), input: value });
-    });
 
 /** The image in a file, in base64. */
 const logo = () =>
@@ -51,7 +42,7 @@ export const BRANDING_SETTINGS = {
     "Path of an image file for the pages: PNG, JPEG, WebP, or an SVG that does nothing but draw; at most 64 KiB.",
   ),
   BRAND_ACCENT: branding(
-    accent().optional(),
+    Accent.optional(),
     "Colour of buttons and links, as `#rrggbb`. It needs a contrast of 4.5 to 1 on light pages; the one for dark pages is made from it.",
   ),
   BRAND_TERMS_URL: branding(page().optional(), "Page with the terms of service, linked from pages and mails."),
