@@ -10,7 +10,6 @@ export type ExportLine =
   | ({ readonly type: "record"; readonly record: SealedRecord } & Link)
   | ({ readonly type: "checkpoint" } & SignedCheckpoint);
 
-/** The header of an export that begins after a link. */
 export const headerLine = ({ seq: after, hash: previous }: Link): ExportLine => ({
   type: "header",
   format: EXPORT_FORMAT,

@@ -24,7 +24,6 @@ export function registerKeyCommands(keys: Command, terminal: Terminal): void {
 const KEY_LOST =
   "The key may have been created, and it is not shown again. See `countersign api-keys list`, revoke it, and create another one.";
 
-/** `countersign api-keys …`: the static keys of the user's clients. */
 export function registerApiKeyCommands(program: Command, terminal: Terminal): void {
   const description = "static API keys of your clients in development; a client is named by its id or client_id";
   const command = managementCommands(program, terminal, "api-keys", description);

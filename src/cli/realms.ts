@@ -23,7 +23,6 @@ type RealmUpdate = ManagementInputs["operator"]["realms"]["update"];
 
 export const REALM = new Option("--realm <realm>", "name or id of the realm; without it: the default realm");
 
-/** The names of all realms, by id. */
 export async function realmNames({ operator }: AdminClient): Promise<ReadonlyMap<string, string>> {
   const realms = await everyPage("realms", (at) => operator.realms.list.query(at));
   return new Map(realms.map(({ id, name }) => [id, name]));

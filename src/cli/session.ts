@@ -131,7 +131,6 @@ const notSignedIn = (what: string): CommandFailure =>
 
 type CallToken = Pick<Kept, "accessToken" | "expiresAt"> & { readonly credentials: Credentials };
 
-/** Tokens of sign-ins for one command, by its terminal. */
 const forCommand = new WeakMap<Terminal, CallToken>();
 
 /** Signs in once for each lifetime of an access token. There is no session that must end with the command. */

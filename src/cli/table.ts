@@ -32,7 +32,6 @@ export function table<Item>(items: readonly Item[], columns: Readonly<Record<str
     .join("\n");
 }
 
-/** One record, one line for each member. */
 export const record = (members: Readonly<Record<string, Cell>>): string => {
   const longest = Math.max(...Object.keys(members).map((name) => name.length));
   return Object.entries(members)

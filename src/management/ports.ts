@@ -101,7 +101,6 @@ export interface ImportedUsers {
 export const REALM_SORTS = ["created", "name"] as const;
 export type RealmSort = (typeof REALM_SORTS)[number];
 
-/** A realm as operators manage it. */
 export interface ManagedRealm extends Realm {
   /** The weakest sign-in that the realm accepts; null: any. */
   readonly requiredAcr: Acr | null;

@@ -115,5 +115,4 @@ export const countsView = ({ total, usedLately }: ConsentCounts) => ({
 
 export const figureView = (figure: Figure) => inMilliseconds(figure, "at");
 
-/** A branding, with the type of its logo alone. */
 export const brandingView = ({ logo, ...branding }: Branding) => ({ ...branding, logo: logo === undefined ? null : logoFile(logo).type });

@@ -44,7 +44,6 @@ export const MAX_SCOPES = 100;
 /** Characters of one of them. */
 export const MAX_SCOPE_LENGTH = 200;
 
-/** The members of a record that can be changed. */
 export const SETTING_MEMBERS = ["name", "scopes", "clients", "accessTokenLifetime", "enabled"] as const;
 export type ResourceSettings = Pick<ResourceRecord, (typeof SETTING_MEMBERS)[number]>;
 
@@ -87,7 +86,6 @@ export const mayHaveRecord = (resource: string, issuer: string): boolean => isRe
 export const termsOf = (resource: string, terms: readonly ResourceTerms[]): ResourceTerms | undefined =>
   terms.find((each) => sameResource(each.resource, resource));
 
-/** The resources whose records are disabled. */
 export const disabledAmong = (resources: readonly string[], terms: readonly ResourceTerms[]): readonly string[] =>
   terms.length === 0 ? [] : resources.filter((resource) => termsOf(resource, terms)?.enabled === false);
 

@@ -5,7 +5,6 @@ export type Statement = { readonly name: string; readonly text: string };
 
 export const statement = (name: string, text: string): Statement => ({ name, text });
 
-/** In snake case. */
 export const snake = (member: string): string => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Statements by member; each has the name of its member behind a prefix. */

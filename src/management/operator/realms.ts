@@ -133,7 +133,6 @@ async function builtInScopes({ managedScopes }: ManagementPorts, realmId: string
   return found.filter(({ name }) => !replaced.has(name)).map((scope) => scopeView(scope, true));
 }
 
-/** Descriptions of scopes for the consent and account pages. */
 export const operatorScopesRouter = router({
   /** The operators' descriptions; at their end, which is on the last page, the built-in ones that they have not replaced. */
   list: operatorProcedure.input(Filter.prefault({})).query(async ({ ctx, input }) => {

@@ -34,7 +34,6 @@ export const CONNECTIONS = table(
   },
 );
 
-/** The upstream session that started a session. */
 export const UPSTREAM_SESSIONS = table(
   "upstream_sessions",
   {
