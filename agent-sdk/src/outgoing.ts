@@ -1,25 +1,12 @@
 import { AgentError } from "./errors.ts";
 import { addressOf, type Fetch, unreachable } from "./http.ts";
 
-/** A request that can be sent with different credentials. */
-export interface Outgoing {
-  readonly url: string;
-  readonly method: string;
-  readonly signal: AbortSignal | undefined;
-  /** Whether it can be sent more than once: its body is no stream. */
-  readonly isReplayable: boolean;
-  /**
-   * @param credentials header fields that take the place of those given
-   * @throws {AgentError} server_unreachable; redirect_refused, as a token is for one address
-   * @throws {TypeError} for what cannot be sent, as the global `fetch` does
-   */
-  send(credentials: Readonly<Record<string, string>>): Promise<Response>;
-}
+export type Outgoing = ReturnType<typeof outgoing>;
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 
-/** What the caller of `fetch` has given. */
-export function outgoing(fetch: Fetch, input: string | URL | Request, init: RequestInit = {}): Outgoing {
+/** What the caller of `fetch` has given, as a request that can be sent with different credentials. */
+export function outgoing(fetch: Fetch, input: string | URL | Request, init: RequestInit = {}) {
   const given = input instanceof Request ? input : undefined;
   const url = given?.url ?? new URL(input as string | URL).href;
   const redirect = init.redirect ?? given?.redirect ?? "follow";
@@ -28,8 +15,14 @@ export function outgoing(fetch: Fetch, input: string | URL | Request, init: Requ
     url,
     method: (init.method ?? given?.method ?? "GET").toUpperCase(),
     signal,
+    /** Whether it can be sent more than once: its body is no stream. */
     isReplayable: init.body === undefined ? (given?.body ?? null) === null : isReplayable(init.body),
-    async send(credentials) {
+    /**
+     * @param credentials header fields that take the place of those given
+     * @throws {AgentError} server_unreachable; redirect_refused, as a token is for one address
+     * @throws {TypeError} for what cannot be sent, as the global `fetch` does
+     */
+    async send(credentials: Readonly<Record<string, string>>): Promise<Response> {
       const headers = new Headers(init.headers ?? given?.headers);
       for (const [name, value] of Object.entries(credentials)) headers.set(name, value);
       const request = { ...init, headers, redirect: "manual" } as const;
