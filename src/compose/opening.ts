@@ -47,6 +47,10 @@ const DIRECTORY_FAULTS: ReadonlyMap<unknown, string> = new Map([
   ["EROFS", "may not be written to"],
 ]);
 
+/** The embedded database is read-only while its disk is nearly full, which it may become at a start: a first one takes 40 MiB. */
+const isForWantOfRoom = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && /^(?:25006|5310)/.test(String(cause.code));
+
 /** A storage fault as an error that names the setting at fault; any other error unchanged. */
 export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "databaseUrl">): unknown {
   if (databaseUrl !== undefined) {
@@ -54,6 +58,8 @@ export function asStartFault(error: unknown, { databaseUrl }: Pick<Config, "data
     const fault = databaseFault(error) ?? (isUnanswered ? UNANSWERED : undefined);
     return fault === undefined ? error : new Error(`DATABASE_URL: ${fault.what}; ${fault.remedy}.`, { cause: error });
   }
+  if (isRefusal(error) && isForWantOfRoom(error.detail.cause))
+    return new Error("DATA_DIR: its disk has become full; the embedded database needs 48 MiB that stay free.", { cause: error });
   const fault = error instanceof Error ? DIRECTORY_FAULTS.get((error as NodeJS.ErrnoException).code) : undefined;
   return fault === undefined ? error : new Error(`DATA_DIR: ${fault}; give a directory of this user's own.`, { cause: error });
 }
