@@ -237,6 +237,19 @@ test("a call that is refused after its user has signed in again for another one 
   await page.getByText(`The invitation of ${emails[1]} no longer works.`).waitFor();
 });
 
+test("a client is made only once it is known whether its user is an operator, whose clients are made by another call", async () => {
+  const viewer = await held("**/trpc/*viewer.get*");
+  await page.goto(`${server.url}/console/clients/new`);
+  await viewer.asked;
+  await page.getByLabel("Name").fill("Made early");
+  await page.getByLabel("Redirect URIs").fill("https://slow.example.test/");
+  expect(await button("Create").isDisabled()).toBe(true);
+  const making = page.waitForRequest("**/trpc/*clients.create*");
+  await viewer.release();
+  await button("Create").click();
+  expect(new URL((await making).url()).pathname).toBe("/trpc/operator.clients.create");
+});
+
 test("a resource that was added is shown without waiting for its metadata to be read again", async () => {
   const resource = "https://slow.example.test/mcp";
   const answer = { resource, metadataUrl: `${resource}/metadata`, fault: "unreachable", metadata: null, difference: null };

@@ -91,7 +91,7 @@ export function CreateClient() {
           <ResourceInput value={draft.resources} onChange={(resources) => change({ resources })} />
         )}
         {draft.kind === "service" && isKnown && !isOperator && <Text size="sm">{texts.serviceOfDeveloper}</Text>}
-        <FormEnd of={creation} act={texts.act}>
+        <FormEnd of={creation} act={texts.act} disabled={!isKnown}>
           <LinkButton variant="subtle" to="/clients">
             {T.common.cancel}
           </LinkButton>
