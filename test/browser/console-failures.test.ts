@@ -118,7 +118,7 @@ test("does not call an agent active whose pauses cannot be read", async () => {
     await page.getByRole("alert").getByText("Not now.").waitFor();
     expect(await page.getByRole("row", { name: "agent" }).getByText("Active").count()).toBe(0);
     await page.getByRole("link", { name: "agent", exact: true }).click();
-    await page.getByRole("heading", { name: "agent", level: 1 }).waitFor();
+    await page.getByRole("heading", { name: "agent", level: 1, exact: true }).waitFor(); // not "Agents", of the list
     await page.getByRole("alert").getByText("Not now.").waitFor();
     expect(await page.getByText("Active", { exact: true }).count()).toBe(0);
   });
