@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { aBrowser } from "../support/browser.ts";
 import { flawsOf, loading, openPage, startChromium } from "../support/chromium.ts";
 import { type PagesServer, startPagesServer } from "../support/pages-server.ts";
+import { untilAnswered } from "../support/until-answered.ts";
 import { signIn as fillSignIn, PASSWORD } from "../support/visits.ts";
 
 const NEW = "a brand new battery";
@@ -17,10 +18,16 @@ afterAll(async () => {
   await server.close();
 });
 
+const register = (email: string, members: object = {}) =>
+  untilAnswered(() => aBrowser(server.url).json("/auth/register", { email, password: PASSWORD, ...members }));
+/** Starts another session of a user. */
+const signInBy = (other: ReturnType<typeof aBrowser>, email: string) =>
+  untilAnswered(() => other.json("/auth/login", { email, password: PASSWORD }));
+
 let count = 0;
 async function user() {
   const email = `a${++count}@example.test`;
-  await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD, firstName: "Ada" });
+  await register(email, { firstName: "Ada" });
   await server.mailsTo(email, 1);
   return email;
 }
@@ -68,7 +75,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("the 
   test("a user changes their name, and their password, which signs out all other sessions", async () => {
     const { page, email, problems, close } = await atAccount(options);
     const other = aBrowser(server.url);
-    await other.json("/auth/login", { email, password: PASSWORD });
+    await signInBy(other, email);
     await page.getByLabel("Last name").fill("Lovelace");
     await page.getByRole("button", { name: "Save name" }).click();
     await page.getByRole("status").getByText("Your name has been saved.").waitFor();
@@ -93,7 +100,7 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("the 
     const others = ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "curl/8.5.0", "wget/1.0"].map((agent) =>
       aBrowser(server.url, { "user-agent": agent }),
     );
-    for (const other of others) await other.json("/auth/login", { email, password: PASSWORD });
+    for (const other of others) await signInBy(other, email);
     await toPart(page, "Security");
     await page.getByRole("button", { name: /^Sign out Firefox on Linux, signed in on / }).click();
     await page.getByRole("status").getByText("The session has been signed out.").waitFor();
@@ -150,7 +157,7 @@ test.each([
   async (locale, words) => {
     const { page, problems, close } = await openPage(browser, { locale, viewport: { width: 320, height: 640 } });
     const email = `${"long.".repeat(10)}${++count}@${"sub.".repeat(20)}example.test`;
-    await aBrowser(server.url).json("/auth/register", { email, password: PASSWORD });
+    await register(email);
     await page.goto(`${server.url}/login`);
     for (const [name, value] of Object.entries({ email, password: PASSWORD })) await page.locator(`[name=${name}]`).fill(value);
     await loading(page, () => page.locator("form:has([name=password]) button[type=submit]").click());
@@ -205,7 +212,7 @@ describe("WCAG 2.2 AA: structure, names, contrast and reflow of the account page
     await page.goto(`${server.url}/login`);
     await fill({ email, password: PASSWORD });
     await look("account");
-    await aBrowser(server.url).json("/auth/login", { email, password: PASSWORD });
+    await signInBy(aBrowser(server.url), email);
     await page.goto(`${server.url}/account/security`);
     await look("security");
     await page.goto(`${server.url}/account/security/password`);

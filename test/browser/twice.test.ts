@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { aBrowser } from "../support/browser.ts";
 import { openPage } from "../support/chromium.ts";
 import { startSlowAnswers } from "../support/slow-answers.ts";
+import { untilAnswered } from "../support/until-answered.ts";
 import { PASSWORD, startVisits, type Visits } from "../support/visits.ts";
 
 /** Milliseconds between the two clicks of a double click. */
@@ -58,14 +59,14 @@ describe.each([{ javaScriptEnabled: false }, { javaScriptEnabled: true }])("doub
     const user = await hasty();
     const body = JSON.stringify({ email: user.email, password: PASSWORD });
     const headers = { "content-type": "application/json", "x-forwarded-for": `192.0.2.${count}` };
-    expect((await fetch(`${visits.server.url}/auth/register`, { method: "POST", body, headers })).status).toBe(201);
+    expect((await untilAnswered(() => fetch(`${visits.server.url}/auth/register`, { method: "POST", body, headers }))).status).toBe(201);
     return user;
   }
   /** A user whose browser has a session already. */
   async function signedIn() {
     const user = await member();
     const session = aBrowser(visits.server.url, { "x-forwarded-for": `192.0.2.${count}` });
-    expect((await session.json("/auth/login", { email: user.email, password: PASSWORD })).status).toBe(200);
+    expect((await untilAnswered(() => session.json("/auth/login", { email: user.email, password: PASSWORD }))).status).toBe(200);
     await user.page.context().addCookies([...session.cookies].map(([name, value]) => ({ name, value, url: visits.server.url })));
     return user;
   }

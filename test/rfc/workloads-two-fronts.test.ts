@@ -5,6 +5,7 @@ import { type Answer, basicAuth, claimsOf, type ServerDriver } from "../support/
 import { type IdentityIssuer, identityIssuer } from "../support/identity-issuer.ts";
 import { PROVISIONED } from "../support/server.ts";
 import { startTwoFronts } from "../support/two-fronts.ts";
+import { untilAnswered } from "../support/until-answered.ts";
 import { gitHub, kubernetes, type Platform, REPOSITORY, SERVICE_ACCOUNT, spire } from "../support/workloads.ts";
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -49,10 +50,11 @@ type Fields = Record<string, string>;
 const both = <Result>(ask: (front: ServerDriver) => Promise<Result>) => Promise.all([fronts.here, fronts.there].map(ask));
 const alternately = (n: number): ServerDriver => (n % 2 === 0 ? fronts.here : fronts.there);
 const by = (assertion: string, type = ASSERTION_TYPE): Fields => ({ client_assertion_type: type, client_assertion: assertion });
-const login = (front: ServerDriver, fields: Fields, headers: Fields = {}): Promise<Answer> =>
-  front.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read", ...fields }, headers);
-const bring = (front: ServerDriver, assertion: string, fields: Fields = {}): Promise<Answer> =>
-  front.form("/oauth/token", { grant_type: JWT_BEARER, assertion, resource: "desk", ...fields });
+/** @param fields made for each attempt: a token works once, and on a busy machine its keys may not be there in time */
+const login = (front: ServerDriver, fields: () => Fields, headers: Fields = {}): Promise<Answer> =>
+  untilAnswered(() => front.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read", ...fields() }, headers));
+const bring = (front: ServerDriver, assertion: () => string, fields: Fields = {}): Promise<Answer> =>
+  untilAnswered(() => front.form("/oauth/token", { grant_type: JWT_BEARER, assertion: assertion(), resource: "desk", ...fields }));
 const verdict = ({ status, body }: Answer) => [status, body.error];
 
 test("docs/protocol.md#workloads: a token of each platform is accepted at both fronts", async () => {
@@ -61,8 +63,7 @@ test("docs/protocol.md#workloads: a token of each platform is accepted at both f
     () => by(cluster.token([fronts.here.url])),
     () => by(domain.token(fronts.here.url), SVID_ASSERTION_TYPE),
   ])
-    for (const { body } of await both((front) => login(front, fields())))
-      expect(claimsOf(body.access_token)).toMatchObject({ sub: "desk" });
+    for (const { body } of await both((front) => login(front, fields))) expect(claimsOf(body.access_token)).toMatchObject({ sub: "desk" });
 });
 
 describe("docs/protocol.md#workloads: refused at both fronts", () => {
@@ -73,18 +74,19 @@ describe("docs/protocol.md#workloads: refused at both fronts", () => {
     ["an identity assertion", () => by(issuer.assertion(fronts.here.url, "desk"))],
     ["a token beside a secret", () => ({ ...by(cluster.token(fronts.here.url)), client_id: "desk", client_secret: "s3cret" })],
   ])("%s", async ([, fields]) => {
-    expect((await both((front) => login(front, fields()))).map(verdict)).toEqual(Array(2).fill([401, "invalid_client"]));
+    expect((await both((front) => login(front, fields))).map(verdict)).toEqual(Array(2).fill([401, "invalid_client"]));
   });
 });
 
 describe("docs/protocol.md#workload-grant: neither use of jwt-bearer takes what belongs to the other", () => {
   test("an identity assertion without a client is refused, at both fronts", async () => {
-    const answers = await both((front) => bring(front, issuer.assertion(fronts.here.url, "desk")));
+    const answers = await both((front) => bring(front, () => issuer.assertion(fronts.here.url, "desk")));
     expect(answers.map(verdict)).toEqual(Array(2).fill([401, "invalid_client"]));
   });
 
   test("a workload's token with a client's secret is refused, at both fronts, and not used up", async () => {
-    const token = actions.token(fronts.here.url);
+    const one = actions.token(fronts.here.url);
+    const token = () => one;
     const secret = { client_id: "worker", client_secret: "worker-secret" };
     expect((await both((front) => bring(front, token, secret))).map(verdict)).toEqual(Array(2).fill([400, "invalid_grant"]));
     expect((await bring(fronts.there, token)).status).toBe(200);
@@ -92,12 +94,13 @@ describe("docs/protocol.md#workload-grant: neither use of jwt-bearer takes what 
 });
 
 test("of 64 uses of one token at both fronts, as a grant and for client authentication, one gets a token", async () => {
-  const token = actions.token(fronts.here.url);
+  const one = actions.token(fronts.here.url);
+  const token = () => one;
   const answers = await Promise.all(
-    Array.from({ length: 64 }, (_, n) => (n % 4 < 2 ? login(alternately(n), by(token)) : bring(alternately(n), token))),
+    Array.from({ length: 64 }, (_, n) => (n % 4 < 2 ? login(alternately(n), () => by(one)) : bring(alternately(n), token))),
   );
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   expect(new Set(answers.map(({ body }) => body.error))).toEqual(new Set([undefined, "invalid_client", "invalid_grant"]));
   const worker = { authorization: basicAuth("worker", "worker-secret") };
-  expect((await login(fronts.there, {}, worker)).status).toBe(200);
+  expect((await login(fronts.there, () => ({}), worker)).status).toBe(200);
 });

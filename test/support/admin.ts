@@ -1,17 +1,14 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { type AdminClient, createAdminClient, refusalOf } from "@countersign/admin";
 import { aBrowser } from "./browser.ts";
 import { claimsOf } from "./flow.ts";
 import { OPERATOR } from "./server.ts";
+import { untilAnswered } from "./until-answered.ts";
 
-/** A busy server answers 503: a client comes back when that says. @throws {Error} with every other refusal, and with the fifth */
+/** @throws {Error} with every refusal */
 async function accessTokenOf(url: string, who: { email: string; password: string }): Promise<string> {
-  for (let attempt = 1; ; attempt += 1) {
-    const { status, headers, body } = await aBrowser(url).json("/auth/login", who);
-    if (status === 200) return body.access_token;
-    if (status !== 503 || attempt === 5) throw new Error(`sign-in is answered ${status}: ${JSON.stringify(body)}`);
-    await pause(Number(headers.get("retry-after") ?? 1) * 1_000);
-  }
+  const { status, body } = await untilAnswered(() => aBrowser(url).json("/auth/login", who));
+  if (status !== 200) throw new Error(`sign-in is answered ${status}: ${JSON.stringify(body)}`);
+  return body.access_token;
 }
 
 /** The admin client of a user who signs in by password, by default the operator of the tests, and their id. */

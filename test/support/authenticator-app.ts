@@ -3,6 +3,7 @@ import { expect } from "vitest";
 import { aBrowser, type Browser, type Visit } from "./browser.ts";
 import { PASSWORD } from "./flow.ts";
 import type { TestServer } from "./server.ts";
+import { untilAnswered } from "./until-answered.ts";
 
 /** The code of an app now, or some steps later. */
 export const codeOf = (secret: string, later = 0): string => generateSync({ secret, epoch: Math.floor(Date.now() / 1000) + later * 30 });
@@ -30,7 +31,7 @@ export const withForm = (page: Visit, action: string): Visit => {
 export async function withApp(server: TestServer) {
   const user = await server.signedInUser();
   const setUp = aBrowser(server.url);
-  await setUp.json("/auth/login", { email: user.email, password: PASSWORD });
+  await untilAnswered(() => setUp.json("/auth/login", { email: user.email, password: PASSWORD }));
   const form = withForm(await setUp.follow("/account/security"), "/account/security/app/begin");
   const { secret, recovery } = await setUpAt(setUp, await setUp.submit(form, { form_token: tokenIn(form.html) }));
   return { ...user, setUp, secret, recovery };

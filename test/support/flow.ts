@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { aBrowser, type Browser, type Visit } from "./browser.ts";
+import { untilAnswered } from "./until-answered.ts";
 
 export interface Answer {
   readonly status: number;
@@ -77,10 +78,10 @@ export function serverDriver(url: string, outbox: string) {
   async function signedInUser(members: { email?: string; firstName?: string; lastName?: string; verified?: boolean } = {}) {
     const email = members.email ?? `p-${randomBytes(6).toString("hex")}@example.test`;
     const browser = aBrowser(url);
-    const registered = await browser.json("/auth/register", { email, password: PASSWORD });
+    const registered = await untilAnswered(() => browser.json("/auth/register", { email, password: PASSWORD }));
     if (registered.status !== 201) throw new Error(`not registered: ${registered.status} ${JSON.stringify(registered.body)}`);
     if (members.verified !== false) await get(`/auth/verify?token=${await verificationToken(email)}`);
-    const login = await browser.json("/auth/login", { email, password: PASSWORD });
+    const login = await untilAnswered(() => browser.json("/auth/login", { email, password: PASSWORD }));
     if (login.status !== 200) throw new Error(`not signed in: ${login.status} ${JSON.stringify(login.body)}`);
     return { email, id: registered.body.id as string, browser, login: login.body };
   }

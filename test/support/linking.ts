@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import { aBrowser, type Browser } from "./browser.ts";
 import { runText } from "./database.ts";
 import type { TestServer } from "./server.ts";
+import { untilAnswered } from "./until-answered.ts";
 import type { Wallet } from "./wallet.ts";
 
 export interface LinkingUser {
@@ -23,13 +24,13 @@ export function linkingAt(server: TestServer, at: string = server.url) {
 
   async function signIn(email: string, password: string): Promise<{ browser: Browser; csrf: string }> {
     const browser = aBrowser(at);
-    await browser.json("/auth/login", { email, password });
+    await untilAnswered(() => browser.json("/auth/login", { email, password }));
     const { csrfToken } = (await (await browser.request("/consents/")).json()) as { csrfToken: string };
     return { browser, csrf: csrfToken };
   }
   async function aUser(): Promise<LinkingUser> {
     const [email, password] = [`wallet${++users}@departmentwithalongname.example.test`, "correct horse battery"];
-    const { body } = await aBrowser(at).json("/auth/register", { email, password });
+    const { body } = await untilAnswered(() => aBrowser(at).json("/auth/register", { email, password }));
     return { ...(await signIn(email, password)), id: body.id, email };
   }
   const start = ({ browser }: Pick<LinkingUser, "browser">, headers: Record<string, string> = {}): Promise<Response> =>

