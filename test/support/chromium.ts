@@ -13,6 +13,7 @@ export const startChromium = (args: readonly string[] = []): Promise<Browser> =>
 /** A page in a context of its own, with a list of problems: requests to other hosts, console errors and violations of its policy. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}) {
   const context = await browser.newContext({ locale: "en-GB", ...options });
+  context.setDefaultTimeout(60_000); // what comes at once on an idle machine takes long on a crowded one
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("request", (request) => {

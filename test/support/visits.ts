@@ -1,6 +1,7 @@
-import type { Page } from "playwright-core";
+import type { Page, Response } from "playwright-core";
 import { startCallback, startChromium } from "./chromium.ts";
 import { authorizePath, startPagesServer } from "./pages-server.ts";
+import { untilAnswered } from "./until-answered.ts";
 
 export const PASSWORD = "correct horse battery";
 
@@ -26,9 +27,18 @@ export async function startVisits(who: string) {
 
 export type Visits = Awaited<ReturnType<typeof startVisits>>;
 
-/** Fills in and submits the sign-in form. */
+const isForm = (response: Response) => response.request().method() === "POST" && response.request().isNavigationRequest();
+
+/** Fills in and submits the sign-in form, and again where a busy server cannot answer. */
 export async function signIn(page: Page, email: string, password: string = PASSWORD): Promise<void> {
-  await page.getByLabel("E-mail address").fill(email);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  let attempts = 0;
+  await untilAnswered(async () => {
+    if (++attempts > 1) await page.goBack();
+    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Password").fill(password);
+    const sent = page.waitForResponse(isForm);
+    await Promise.all([sent, page.getByRole("button", { name: "Sign in", exact: true }).click()]);
+    const answer = await sent;
+    return { status: answer.status(), headers: new Headers(answer.headers()) };
+  });
 }
