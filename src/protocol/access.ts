@@ -8,11 +8,12 @@ export const isScopeToken = (text: string): boolean => SCOPE_TOKEN.test(text);
 
 /** The scope parameter as a list without repeats, in the order sent. @throws {Refusal} invalid_scope @see RFC 6749 §3.3 */
 export function parseScope(scope = ""): readonly string[] {
-  if (!SCOPE_TOKENS.test(scope))
+  const names = scope.match(/[^ ]+/g) ?? [];
+  if (!SCOPE_TOKENS.test(scope) || (names.length === 0 && scope !== ""))
     throw new Refusal("invalid_scope", "scope_malformed", {
       description: "scope must be names of visible ASCII characters without quote and backslash, separated by spaces.",
     });
-  return [...new Set(scope.match(/[^ ]+/g))];
+  return [...new Set(names)];
 }
 
 /** An absolute URI without spaces, controls and fragment (RFC 8707 §2). */

@@ -55,6 +55,7 @@ describe("docs/protocol.md#refresh-tokens", () => {
     const { web } = server.clients;
     const first = await server.tokens(web, (await server.signedInUser()).browser, { scope: "notes:read", resource: RESOURCES[0] });
     expect((await server.refresh(web, first.refresh_token, { scope: "notes:read notes:write" })).body.error).toBe("invalid_scope");
+    expect((await server.refresh(web, first.refresh_token, { scope: " " })).body.error).toBe("invalid_scope");
     expect((await server.refresh(web, first.refresh_token, { resource: RESOURCES[1] })).body.error).toBe("invalid_target");
     expect((await server.refresh(web, first.refresh_token)).status).toBe(200);
   });

@@ -105,8 +105,10 @@ describe("docs/protocol.md#token-exchange", () => {
     expect(inherited.body).not.toHaveProperty("refresh_token");
     expect((await server.exchange("agent-1", subject, { scope: "crm:read" })).body.scope).toBe("crm:read");
     expect((await server.exchange("agent-1", subject, { scope: "openid crm:read" })).body.scope).toBe("openid crm:read");
-    const wider = await server.exchange("agent-1", subject, { scope: "crm:read crm:admin" });
-    expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
+    for (const scope of ["crm:read crm:admin", " "]) {
+      const wider = await server.exchange("agent-1", subject, { scope });
+      expect([wider.status, wider.body.error]).toEqual([400, "invalid_scope"]);
+    }
   });
 
   test("§5: a requested scope outside the agent's allowlist is refused, an inherited one is dropped", async ({ server }) => {

@@ -236,7 +236,7 @@ const bearerChallenge =
     refusal && tokenChallenge(refusal, issuer, dpop, neededScope);
 
 /**
- * The challenge of a resource that accepts access tokens.
+ * The challenge of a resource that accepts access tokens; one for each scheme where the request had no token.
  * @param dpop whether the request presented its token under that scheme
  * @see RFC 6750 §3, RFC 9449 §7.1, RFC 9470 §3
  */
@@ -249,13 +249,15 @@ export function tokenChallenge(
   if (atResource(code) !== 401 && code !== "insufficient_scope" && !SENT_WRONGLY.includes(reason)) return undefined;
   const scope = code === "insufficient_scope" ? (detail.scope ?? neededScope) : undefined;
   const error = NAMED_IN_CHALLENGE.includes(code) ? code : undefined;
+  const algorithms = `algs="${CLIENT_ASSERTION_ALGORITHMS.join(" ")}"`;
+  if (error === undefined) return `Bearer realm="${issuer}", DPoP realm="${issuer}", ${algorithms}`;
   const parts = [
     `realm="${issuer}"`,
-    ...(error === undefined ? [] : [`error="${error}"`]),
+    `error="${error}"`,
     ...(scope === undefined ? [] : [`scope="${scope}"`]),
     ...(detail.stepUp?.acrValues === undefined ? [] : [`acr_values="${detail.stepUp.acrValues}"`]),
     ...(detail.stepUp === undefined ? [] : [`max_age="${detail.stepUp.maxAge}"`]),
-    ...(dpop ? [`algs="${CLIENT_ASSERTION_ALGORITHMS.join(" ")}"`] : []),
+    ...(dpop ? [algorithms] : []),
   ];
   return `${dpop ? "DPoP" : "Bearer"} ${parts.join(", ")}`;
 }

@@ -25,7 +25,8 @@ const decided = (members: Parameters<typeof aClient>[0], value: ReturnType<typeo
 
 test.for([
   ["no scope", {}, clientGrant(), ["invalid_scope", "scope_missing"]],
-  ["an empty scope", {}, clientGrant({ scope: "  " }), ["invalid_scope", "scope_missing"]],
+  ["an empty scope", {}, clientGrant({ scope: "" }), ["invalid_scope", "scope_missing"]],
+  ["a scope of blanks", {}, clientGrant({ scope: "  " }), ["invalid_scope", "scope_malformed"]],
   ["a foreign scope beside a good one", {}, clientGrant({ scope: "notes:read mail:read" }), ["invalid_scope", "scope_not_allowed"]],
   ["openid, although on the allowlist", {}, clientGrant({ scope: "openid" }), ["invalid_scope", "scope_not_allowed"]],
   ["a public client", { tokenEndpointAuthMethod: "none" }, clientGrant({ scope: "notes:read" }), ["unauthorized_client", "public_client"]],
@@ -180,6 +181,7 @@ test.for([
     "Of these scopes the client may have offline_access alone, which permits nothing by itself.",
   ],
   ["it is malformed", () => requestableScopes('a"b', aClient()), /^scope must be names of visible ASCII characters/],
+  ["it is blank at a refresh", () => narrowScope(" ", ["notes:read"]), /^scope must be names of visible ASCII characters/],
   ["it exceeds the grant", () => narrowScope("mail:read", ["notes:read"]), "A scope is not among those that were granted."],
 ] as const)("the description of invalid_scope says that %s", ([, act, description]) => {
   expect(act).toThrow(

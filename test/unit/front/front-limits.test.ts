@@ -6,6 +6,7 @@ import { formBody } from "../../../src/front/http/body.ts";
 import type { HotContext, Route } from "../../../src/front/http/routes.ts";
 import { type FrontListener, listen } from "../../../src/front/http/server.ts";
 import { assertDecisiveFields, inFlight, type Lifecycle } from "../../../src/front/http/steps.ts";
+import { eitherScheme } from "../../support/challenges.ts";
 import { ISSUER, rawRequest, startFront } from "../../support/front.ts";
 
 describe("requests in flight", () => {
@@ -121,7 +122,7 @@ describe("error responses", () => {
     expect(printed(bearer, new Refusal("unauthenticated", "x"))).toMatchObject({
       status: 401,
       body: {},
-      headers: { "www-authenticate": `Bearer realm="${ISSUER}"` },
+      headers: { "www-authenticate": eitherScheme(ISSUER) },
     });
     expect(printed(bearer, new Refusal("insufficient_scope", "x")).headers["www-authenticate"]).toBe(
       `Bearer realm="${ISSUER}", error="insufficient_scope", scope="openid"`,
