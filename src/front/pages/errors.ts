@@ -31,22 +31,21 @@ export const pageErrorPrinter =
     sendNotice(asked, { tone: isOver ? "plain" : "bad", title, text, more, support }, status);
   };
 
-/** Refusals of what an application's request named, by their reason. */
-const ABOUT = {
-  client_unknown: "client_id",
-  redirect_uri_not_registered: "redirect_uri",
-  redirect_uri_not_permitted: "redirect_uri",
-} as const satisfies Readonly<Record<keyof Texts["refusals"]["remedies"], string>>;
-
-const isAbout = (reason: string): reason is keyof typeof ABOUT => Object.hasOwn(ABOUT, reason);
+/** Refusals of what an application's request named, by how their description begins: a core sends no reason. */
+const ABOUT = [
+  ["This client is not known", "client_id", "client_unknown"],
+  ["redirect_uri is not registered", "redirect_uri", "redirect_uri_not_registered"],
+  ["redirect_uri is not permitted", "redirect_uri", "redirect_uri_not_permitted"],
+] as const satisfies readonly (readonly [words: string, name: string, remedy: keyof Texts["refusals"]["remedies"]])[];
 
 /** What was sent. Anyone can make such a link: blanks are encoded and the rest is cut, so that it does not read as a sentence of this page. */
-function sentValue({ texts }: Asked, { reason }: Refusal, { clientId = "", redirectUri = "" }: NonNullable<FrontState["requested"]>) {
-  if (!isAbout(reason)) return undefined;
-  const name = ABOUT[reason];
+function sentValue({ texts }: Asked, { detail }: Refusal, { clientId = "", redirectUri = "" }: NonNullable<FrontState["requested"]>) {
+  const about = ABOUT.find(([words]) => detail.description?.startsWith(words));
+  if (about === undefined) return undefined;
+  const [, name, remedy] = about;
   const encoded = (name === "client_id" ? clientId : redirectUri).toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
   const value = encoded.length > SHOWN ? `${encoded.slice(0, SHOWN)}…` : encoded;
-  return { name, value, remedy: texts.refusals.remedies[reason] };
+  return { name, value, remedy: texts.refusals.remedies[remedy] };
 }
 
 type RefusalWords = Readonly<Record<"title" | "text", string>>;
