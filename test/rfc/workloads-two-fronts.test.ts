@@ -50,11 +50,12 @@ type Fields = Record<string, string>;
 const both = <Result>(ask: (front: ServerDriver) => Promise<Result>) => Promise.all([fronts.here, fronts.there].map(ask));
 const alternately = (n: number): ServerDriver => (n % 2 === 0 ? fronts.here : fronts.there);
 const by = (assertion: string, type = ASSERTION_TYPE): Fields => ({ client_assertion_type: type, client_assertion: assertion });
-/** @param fields made for each attempt: a token works once, and on a busy machine its keys may not be there in time */
-const login = (front: ServerDriver, fields: () => Fields, headers: Fields = {}): Promise<Answer> =>
-  untilAnswered(() => front.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read", ...fields() }, headers));
-const bring = (front: ServerDriver, assertion: () => string, fields: Fields = {}): Promise<Answer> =>
-  untilAnswered(() => front.form("/oauth/token", { grant_type: JWT_BEARER, assertion: assertion(), resource: "desk", ...fields }));
+const login = (front: ServerDriver, fields: Fields, headers: Fields = {}): Promise<Answer> =>
+  front.form("/oauth/token", { grant_type: "client_credentials", scope: "notes:read", ...fields }, headers);
+const bring = (front: ServerDriver, assertion: string, fields: Fields = {}): Promise<Answer> =>
+  front.form("/oauth/token", { grant_type: JWT_BEARER, assertion, resource: "desk", ...fields });
+/** The same with a new token for each attempt: on a busy machine the keys of its platform may not be there in time. */
+const loginAt = (front: ServerDriver, fields: () => Fields): Promise<Answer> => untilAnswered(() => login(front, fields()));
 const verdict = ({ status, body }: Answer) => [status, body.error];
 
 test("docs/protocol.md#workloads: a token of each platform is accepted at both fronts", async () => {
@@ -63,7 +64,8 @@ test("docs/protocol.md#workloads: a token of each platform is accepted at both f
     () => by(cluster.token([fronts.here.url])),
     () => by(domain.token(fronts.here.url), SVID_ASSERTION_TYPE),
   ])
-    for (const { body } of await both((front) => login(front, fields))) expect(claimsOf(body.access_token)).toMatchObject({ sub: "desk" });
+    for (const { body } of await both((front) => loginAt(front, fields)))
+      expect(claimsOf(body.access_token)).toMatchObject({ sub: "desk" });
 });
 
 describe("docs/protocol.md#workloads: refused at both fronts", () => {
@@ -74,19 +76,18 @@ describe("docs/protocol.md#workloads: refused at both fronts", () => {
     ["an identity assertion", () => by(issuer.assertion(fronts.here.url, "desk"))],
     ["a token beside a secret", () => ({ ...by(cluster.token(fronts.here.url)), client_id: "desk", client_secret: "s3cret" })],
   ])("%s", async ([, fields]) => {
-    expect((await both((front) => login(front, fields))).map(verdict)).toEqual(Array(2).fill([401, "invalid_client"]));
+    expect((await both((front) => loginAt(front, fields))).map(verdict)).toEqual(Array(2).fill([401, "invalid_client"]));
   });
 });
 
 describe("docs/protocol.md#workload-grant: neither use of jwt-bearer takes what belongs to the other", () => {
   test("an identity assertion without a client is refused, at both fronts", async () => {
-    const answers = await both((front) => bring(front, () => issuer.assertion(fronts.here.url, "desk")));
+    const answers = await both((front) => bring(front, issuer.assertion(fronts.here.url, "desk")));
     expect(answers.map(verdict)).toEqual(Array(2).fill([401, "invalid_client"]));
   });
 
   test("a workload's token with a client's secret is refused, at both fronts, and not used up", async () => {
-    const one = actions.token(fronts.here.url);
-    const token = () => one;
+    const token = actions.token(fronts.here.url);
     const secret = { client_id: "worker", client_secret: "worker-secret" };
     expect((await both((front) => bring(front, token, secret))).map(verdict)).toEqual(Array(2).fill([400, "invalid_grant"]));
     expect((await bring(fronts.there, token)).status).toBe(200);
@@ -94,13 +95,18 @@ describe("docs/protocol.md#workload-grant: neither use of jwt-bearer takes what 
 });
 
 test("of 64 uses of one token at both fronts, as a grant and for client authentication, one gets a token", async () => {
-  const one = actions.token(fronts.here.url);
-  const token = () => one;
-  const answers = await Promise.all(
-    Array.from({ length: 64 }, (_, n) => (n % 4 < 2 ? login(alternately(n), () => by(one)) : bring(alternately(n), token))),
-  );
+  const crowd = () => {
+    const token = actions.token(fronts.here.url);
+    return Promise.all(Array.from({ length: 64 }, (_, n) => (n % 4 < 2 ? login(alternately(n), by(token)) : bring(alternately(n), token))));
+  };
+  let answers = await crowd();
+  // A busy machine may answer some with 503, of which one may have used the token up.
+  for (let left = 5; left > 0 && answers.some(({ status }) => status === 503); left -= 1) {
+    expect(answers.filter(({ status }) => status === 200).length).toBeLessThan(2);
+    answers = await crowd();
+  }
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   expect(new Set(answers.map(({ body }) => body.error))).toEqual(new Set([undefined, "invalid_client", "invalid_grant"]));
   const worker = { authorization: basicAuth("worker", "worker-secret") };
-  expect((await login(fronts.there, () => ({}), worker)).status).toBe(200);
+  expect((await login(fronts.there, {}, worker)).status).toBe(200);
 });
