@@ -27,6 +27,10 @@ export type ValidRequest = Awaited<ReturnType<typeof validateRequest>>;
 
 const ANSWER_PARAMETERS = ["client_id", "redirect_uri"];
 
+/** A refusal of the value of a parameter, which the page then shows. */
+const valueRefused = (code: "invalid_client" | "invalid_request", reason: string, path: string, description: string): Refusal =>
+  new Refusal(code, reason, { description, issues: [{ path, message: description }] });
+
 /**
  * Finds the client of an authorization request. The response may be sent by redirect only when client and redirect URI are valid. A client
  * of a metadata document is resolved again on every leg of the flow.
@@ -41,7 +45,7 @@ export async function answerableClient(request: AuthorizationRequest, address: s
   // Meant as the URL of a metadata document: this says what is wrong with it.
   if (client === undefined && core.documents !== undefined && request.clientId.startsWith("http://")) assertDocumentUrl(request.clientId);
   if (client === undefined || !client.enabled)
-    throw new Refusal("invalid_client", "client_unknown", { description: "This client is not known here." });
+    throw valueRefused("invalid_client", "client_unknown", "client_id", "This client is not known here.");
   assertRedirectUri(request, client, core.issuer);
   return client;
 }
@@ -53,12 +57,11 @@ export function assertRedirectUri({ redirectUri }: Pick<AuthorizationRequest, "r
   if (isConsole ? redirectUri !== consoleRedirectUri(issuer) : !matchesRedirectUri(client.redirectUris, redirectUri)) {
     const mistake = isConsole ? undefined : loopbackMistake(client.redirectUris, redirectUri);
     const description = `redirect_uri is not registered for this client${mistake === undefined ? "" : `: ${mistake}`}.`;
-    throw new Refusal("invalid_request", "redirect_uri_not_registered", { description });
+    throw valueRefused("invalid_request", "redirect_uri_not_registered", "redirect_uri", description);
   }
   if (!isConsole && !isPermittedRedirectUri(redirectUri, client)) {
-    throw new Refusal("invalid_request", "redirect_uri_not_permitted", {
-      description: "redirect_uri is not permitted in the environment of this client.",
-    });
+    const description = "redirect_uri is not permitted in the environment of this client.";
+    throw valueRefused("invalid_request", "redirect_uri_not_permitted", "redirect_uri", description);
   }
 }
 

@@ -532,11 +532,9 @@ export const de: Texts = {
       text: "Die App hat Sie mit einer Anfrage hergeschickt, die wir nicht annehmen können. Deshalb haben wir Sie nicht zu ihr zurückgeschickt. Gehen Sie zur App und melden Sie dort die Angaben unten.",
     },
     remedies: {
-      client_unknown: "Für die Entwicklung: Vergleichen Sie sie mit der client_id Ihres Clients. Jeder Server hat eigene Clients.",
-      redirect_uri_not_registered:
-        "Für die Entwicklung: Fügen Sie sie Zeichen für Zeichen den Redirect-URIs Ihres Clients hinzu, oder senden Sie eine von diesen.",
-      redirect_uri_not_permitted:
-        "Für die Entwicklung: Senden Sie eine Redirect-URI, die die Umgebung Ihres Clients erlaubt, etwa https auf einem öffentlichen Host.",
+      client_id: "Für die Entwicklung: Vergleichen Sie sie mit der client_id Ihres Clients. Jeder Server hat eigene Clients.",
+      redirect_uri:
+        "Für die Entwicklung: Senden Sie Zeichen für Zeichen eine Redirect-URI Ihres Clients, oder fügen Sie diese hinzu, wenn seine Umgebung sie erlaubt.",
     },
     fault: {
       title: "Etwas ist schiefgegangen",

@@ -572,11 +572,9 @@ export const en = {
     },
     /** For developers of an application, below what its request named, by the reason of the refusal. */
     remedies: {
-      client_unknown: "For its developers: Compare it with the client_id of your client. Each server has its own clients.",
-      redirect_uri_not_registered:
-        "For its developers: Add it to the redirect URIs of your client, character by character, or send one of those.",
-      redirect_uri_not_permitted:
-        "For its developers: Send a redirect URI that the environment of your client allows, such as https on a public host.",
+      client_id: "For its developers: Compare it with the client_id of your client. Each server has its own clients.",
+      redirect_uri:
+        "For its developers: Send a redirect URI of your client, character by character, or add this one, if its environment allows it.",
     },
     /** For an internal error. */
     fault: { title: "Something went wrong", text: "This is our fault, and we have logged it. Please try again later." },

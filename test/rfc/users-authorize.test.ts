@@ -364,9 +364,9 @@ describe("a request without a valid client or redirect URI", () => {
   });
 
   test.for<[name: string, sent: string, shown: string, remedy: string]>([
-    ["redirect_uri", "https://evil.test/<b> call us", "https://evil.test/&lt;b&gt;%20call%20us", "Add it"],
-    ["redirect_uri", `https://evil.test/${"a".repeat(500)}`, `https://evil.test/${"a".repeat(282)}…<`, "Add it"],
-    ["redirect_uri", "custom:kö\u202e", "custom:k%C3%B6%E2%80%AE", "Add it"],
+    ["redirect_uri", "https://evil.test/<b> call us", "https://evil.test/&lt;b&gt;%20call%20us", "or add this one"],
+    ["redirect_uri", `https://evil.test/${"a".repeat(500)}`, `https://evil.test/${"a".repeat(282)}…<`, "or add this one"],
+    ["redirect_uri", "custom:kö\u202e", "custom:k%C3%B6%E2%80%AE", "or add this one"],
     ["client_id", "un known", "un%20known", "Compare it"],
   ])("the page shows the %s that was sent, %s, as text without blanks, and the remedy", async ([name, sent, shown, remedy]) => {
     const query = authorizePath({ [name]: sent }).split("?")[1] ?? "";

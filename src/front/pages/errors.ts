@@ -1,5 +1,5 @@
 import { CATALOGUE, type Refusal, type RefusalCode } from "../../errors.ts";
-import { type Language, shownDuration, TEXTS, type Texts } from "../../texts/languages.ts";
+import { type Language, shownDuration, TEXTS } from "../../texts/languages.ts";
 import { setRetryHeaders } from "../http/answers.ts";
 import type { ErrorPrinter, FrontState } from "../http/routes.ts";
 import { REQUEST_OVER } from "../oauth/pending-request.ts";
@@ -31,21 +31,13 @@ export const pageErrorPrinter =
     sendNotice(asked, { tone: isOver ? "plain" : "bad", title, text, more, support }, status);
   };
 
-/** Refusals of what an application's request named, by how their description begins: a core sends no reason. */
-const ABOUT = [
-  ["This client is not known", "client_id", "client_unknown"],
-  ["redirect_uri is not registered", "redirect_uri", "redirect_uri_not_registered"],
-  ["redirect_uri is not permitted", "redirect_uri", "redirect_uri_not_permitted"],
-] as const satisfies readonly (readonly [words: string, name: string, remedy: keyof Texts["refusals"]["remedies"]])[];
-
 /** What was sent. Anyone can make such a link: blanks are encoded and the rest is cut, so that it does not read as a sentence of this page. */
 function sentValue({ texts }: Asked, { detail }: Refusal, { clientId = "", redirectUri = "" }: NonNullable<FrontState["requested"]>) {
-  const about = ABOUT.find(([words]) => detail.description?.startsWith(words));
-  if (about === undefined) return undefined;
-  const [, name, remedy] = about;
+  const name = detail.issues?.[0]?.path;
+  if (name !== "client_id" && name !== "redirect_uri") return undefined;
   const encoded = (name === "client_id" ? clientId : redirectUri).toWellFormed().replace(/[^!-~]/gu, encodeURIComponent);
   const value = encoded.length > SHOWN ? `${encoded.slice(0, SHOWN)}…` : encoded;
-  return { name, value, remedy: texts.refusals.remedies[remedy] };
+  return { name, value, remedy: texts.refusals.remedies[name] };
 }
 
 type RefusalWords = Readonly<Record<"title" | "text", string>>;
