@@ -41,7 +41,7 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "passkey.removed": "A passkey was removed, by its user or an operator (`by_operator`).",
   "passkey.refused": "A copy of a passkey was used and refused.",
   "realm.changed":
-    "An operator changed a realm; `resources` has `realm:ID`. The reason is `created`, `renamed` or `removed`, or what was changed: `required_acr`, `branding`.",
+    "An operator changed a realm; `resources` has `realm:ID`. The reason is `created`, `renamed` or `removed`, or what was changed: `required_acr`, `branding`; it is absent for the scopes of open registration.",
   "scope.changed": "An operator described a scope; `resources` has `realm:ID`.",
   "scope.removed": "An operator removed the description of a scope; `resources` has `realm:ID`.",
   "resource.created": "A record of a resource was created; `resources` has its URI and `realm:ID`, `scope` its scopes.",

@@ -102,7 +102,9 @@ export function agent(options: AgentOptions): Agent {
       const { tokenType = "access_token", resource, scope } = options;
       const to = (one: string | undefined, all?: readonly string[]) =>
         access(delegatedSource(requestToken, clientId, { token, type: tokenType, resources: all }), { resource: one, scope }, ports);
-      return typeof resource === "object" ? accessToSeveral(resource, (one) => to(one, resource)) : to(resource);
+      if (typeof resource !== "object") return to(resource);
+      const all: typeof resource = [...resource];
+      return accessToSeveral(all, (one) => to(one, all));
     },
     async assertionFor(other, request) {
       assertText("the issuer of assertionFor", other);

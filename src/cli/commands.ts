@@ -21,9 +21,20 @@ import { registerWorkloadCommands } from "./workloads.ts";
  */
 export function registerServerCommands(program: Command, terminal: Terminal, databaseUrl: () => string | undefined): void {
   const registrations = [
-    ...[registerClientCommands, registerAuditCommands, registerExplainCommand, registerApiKeyCommands, registerUserCommands],
-    ...[registerDelegationCommands, registerAgentCommands, registerRealmCommands, registerScopeCommands, registerResourceCommands],
-    ...[registerConnectionCommands, registerWorkloadCommands, registerSignInCommands, registerTokenCommand],
+    registerClientCommands,
+    registerAuditCommands,
+    registerExplainCommand,
+    registerApiKeyCommands,
+    registerUserCommands,
+    registerDelegationCommands,
+    registerAgentCommands,
+    registerRealmCommands,
+    registerScopeCommands,
+    registerResourceCommands,
+    registerConnectionCommands,
+    registerWorkloadCommands,
+    registerSignInCommands,
+    registerTokenCommand,
   ];
   for (const register of registrations) register(program, terminal);
   registerDoctorCommand(program, terminal, databaseUrl);

@@ -99,7 +99,7 @@ function endWords(ended: Delegation["ended"]): Cell {
 const GIVEN = { SCOPES: "scopes", AUDIENCE: "audience" } as const;
 const ENDING = { UNTIL: whenOf("expiresAt"), ENDED: ({ ended }: Pick<Delegation, "ended">) => endWords(ended) };
 
-/** Agents are named by the client_id in commands; names, which any client can choose, come last. */
+/** Agents are named by the client_id in commands; names, which any client can choose, come last, and are known of agents that are listed. */
 function listing(delegations: readonly Delegation[]): string {
   const names = new Map(delegations.map(({ agent }) => [agent.clientId, agent.name]));
   return table(delegations, {

@@ -120,11 +120,11 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
 }
 
 /** What follows for users who have no sign-in of the class that is demanded now; operators are among them. */
-function lackingWarning(lacking: number): string | undefined {
+function lackingWarning(lacking: number | null): string | undefined {
   if (lacking === 0) return undefined;
-  const [who, set, their] =
-    lacking === 1 ? ["1 user has", "sets", "the"] : [`${lacking > 10_000 ? "More than 10,000" : lacking} users have`, "set", "their"];
-  return `${who} no such sign-in, and ${set} one up at ${their} next sign-in in a browser; until then their passwords alone are refused, also by COUNTERSIGN_PASSWORD. If you are one of them, set up yours now, at /account/security.`;
+  const many = lacking === null ? "Some users may" : `${lacking > 10_000 ? "More than 10,000" : lacking} users`;
+  const [who, set, their] = lacking === 1 ? ["1 user has", "sets", "the"] : [`${many} have`, "set", "their"];
+  return `${who} no such sign-in here, and ${set} one up at ${their} next sign-in in a browser, unless the identity provider proves it; until then their passwords alone are refused, also by COUNTERSIGN_PASSWORD. If you are one of them, set up yours now, at /account/security.`;
 }
 
 type Branding = ManagementInputs["operator"]["realms"]["setBranding"]["branding"];

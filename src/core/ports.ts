@@ -78,7 +78,8 @@ export interface RefreshFamilies {
   /** The family of a current or used token; undefined for a value that was never issued. Coalesced. */
   holding(tokenHash: SecretHash): Promise<FamilyState | undefined>;
   /**
-   * Makes `to` the current token, if `from` still is and family, grant, user and client are live. Coalesced with other rotations.
+   * Makes `to` the current token, and binds the family to its key, if `from` still is the current one and family, grant, user and client are
+   * live. Coalesced with other rotations.
    * @returns whether this caller won
    */
   rotate(familyId: string, from: SecretHash, to: NextRefreshToken, audit: AuditEntry): Promise<boolean>;

@@ -49,7 +49,7 @@ export function fetchPlaces({ limit, ofHost, queue, wait }: PlaceLimits): FetchP
       };
       const giveUp = () => {
         leave();
-        reject(running.has(host) ? new FetchFailure("too_slow") : noPlace()); // nothing is known of a host that had no place
+        reject(noPlace());
       };
       const timer = setTimeout(giveUp, wait);
       waiting.add(entry);

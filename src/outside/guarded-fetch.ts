@@ -17,8 +17,8 @@ import { fetchTarget, isLoopbackAddress, isPrivateAddress, isPublicAddress, mayR
 const CONNECT_MS = 2_000;
 /** Shorter than the deadline of a core call, so that the error names the slow document as the cause. */
 export const OVERALL_MS = 2_500;
-/** More than the documents that one address may have fetched in a minute. What waits for long could not be fetched in time. */
-const PLACES = { limit: 64, ofHost: 8, queue: 128, wait: 1_000 };
+/** More than the documents that one address may have fetched in a minute. What waits for longer could not be fetched in time. */
+const PLACES = { limit: 64, ofHost: 8, queue: 128, wait: 2_000 };
 const LOOKUPS_QUEUED = 64;
 /** Of questions to name servers: a second one is sent when the first has no answer. */
 const LOOKUP = { timeout: 600, tries: 2 };

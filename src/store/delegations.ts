@@ -14,7 +14,8 @@ export const pausedFor = (agent: string, userId: string): string =>
 const onPath = (path: string, condition: string): string =>
   `exists (select 1 from delegations above where above.id = any(${path}) and (${condition}))`;
 
-// A delegation was cut, its agent disabled, or its token or the exchanged one revoked. A scalar look-up instead of `exists`, which the planner may turn into a hash of all clients.
+// A delegation was cut, its agent disabled, or its token or the exchanged one revoked.
+// A scalar look-up instead of `exists`, which the planner may turn into a hash of all clients.
 const ENDED = `above.cut_at is not null
        or not coalesce((select clients.enabled from clients where clients.client_id = above.actor), false)
        or exists (select 1 from revocations where revocations.jti in (above.jti, above.parent_jti))`;

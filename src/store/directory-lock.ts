@@ -2,7 +2,7 @@ import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, write
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** `isHeld`: whether the directory is still where it was locked, and no other one in its place. */
+/** `isHeld`: whether the directory is still where it was locked, and no other one in its place, as far as that can be seen. */
 export type DirectoryLock = { isHeld(): boolean; close(): void };
 
 /** Another process uses the data directory. */
@@ -63,8 +63,12 @@ export function lockDirectory(directory: string): DirectoryLock {
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
   const { dev, ino } = statSync(lockFile);
   const isHeld = () => {
-    const found = statSync(lockFile, { throwIfNoEntry: false });
-    return found?.dev === dev && found.ino === ino;
+    try {
+      const found = statSync(lockFile, { throwIfNoEntry: false });
+      return found?.dev === dev && found.ino === ino;
+    } catch {
+      return true;
+    }
   };
   return {
     isHeld,

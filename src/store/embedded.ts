@@ -70,8 +70,12 @@ export async function embeddedDatabase(dir?: string): Promise<EmbeddedDatabase> 
       pglite,
       close: async () => {
         clearInterval(watch);
-        if (!pglite.closed && !ended.has(pglite)) await pglite.close();
-        lock?.close();
+        try {
+          if (lock?.isHeld() === false) throw new DirectoryReplaced();
+          if (!pglite.closed && !ended.has(pglite)) await pglite.close();
+        } finally {
+          lock?.close();
+        }
       },
     };
   } catch (error) {

@@ -19,7 +19,7 @@ import {
 } from "./provisioned-records.ts";
 import { applyUser, type Outcome, Overtaken, type PreparedUser, type ProvisioningPasswords, prepareUser } from "./provisioned-users.ts";
 import { differencesMade } from "./provisioning-preview.ts";
-import { addRealm, changeRealm, isRealmName } from "./realms.ts";
+import { addRealm, changeRealm, holdRealmNames, isRealmName } from "./realms.ts";
 import { finishRemovalOfClients } from "./removals.ts";
 import { resourceRecords } from "./resources.ts";
 import { type Sql, statements, type Tx } from "./sql.ts";
@@ -35,8 +35,6 @@ type FileResource = ProvisionFile["resources"][number];
 const SQL = statements("provision", {
   owner: "select id::text as id from users where email_key = $1",
   realmNamed: "select id::text as id from realms where name = $1",
-  /** Processes that start with the same file at once apply it one after the other. */
-  lock: "select pg_advisory_xact_lock(7226471) is null as locked",
   // Locks all named users, clients and realms before any change, in the order of docs/decisions/0014.
   lockUsers: "select 1 as one from users where email_key = any($1::text[]) order by id for no key update",
   lockClients: "select 1 as one from clients where client_id = any($1::text[]) order by id for no key update",
@@ -151,7 +149,7 @@ type Server = { readonly issuer: string; readonly box: SecretBox };
 
 async function applyFile(prepared: Prepared, actor: AuditActor, { issuer, box }: Server, tx: Tx): Promise<ProvisionSummary> {
   const { file, users, clientIds } = prepared;
-  await tx.query(SQL.lock, []);
+  await holdRealmNames(tx); // processes that start with the same file at once apply it one after the other, too
   await tx.query(SQL.lockUsers, [file.users.map(({ email }) => emailKey(email))]);
   await tx.query(SQL.lockClients, [clientIds]);
   await tx.query(SQL.lockRealms, [[...file.realms.map(({ name }) => name), ...file.users.flatMap(({ realm = [] }) => realm)]]);

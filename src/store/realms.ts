@@ -3,6 +3,7 @@ import { type AuditEntry, realmUri } from "../audit.ts";
 import { type Branding, brandingOver, type RealmBrandings } from "../branding/branding.ts";
 import type { Realm, Realms } from "../clients/ports.ts";
 import { systemClock } from "../clock.ts";
+import { isRefusal } from "../errors.ts";
 import type { ManagedRealm, ManagedRealms, RealmChange, RealmContents, RealmSort } from "../management/ports.ts";
 import { merged } from "../merged.ts";
 import { TOTAL_LIMIT } from "../paging.ts";
@@ -35,6 +36,8 @@ const SQL = statements("realm", {
      update realms set name = $2 where id = $1::uuid and not exists (select 1 from ${alike("$2")} and other.id <> $1::uuid) returning *),
    logged as (${auditEach("changed", "$3")})
    select ${REALMS.select(REALM, "changed")} from changed`,
+  // Names that differ in case alone have no unique index. Provisioning takes this lock too.
+  holdNames: "select pg_advisory_xact_lock(7226471) is null as locked",
   // Whatever refers to the realm waits for the lock: it is counted here, or finds no realm. Invitations are removed with it.
   hold: "select name from realms where id = $1::uuid for update",
   lacking: `select ${counted(
@@ -87,6 +90,9 @@ const NEW = { dynamicRegistrationScopes: null, requiredAcr: null, branding: null
 export const addRealm = (tx: Tx, name: string, settings: RealmChange, audit: AuditEntry) =>
   records.on(tx).add({ id: newId(systemClock, randomBytes), name, ...changed(NEW, settings) }, { ...audit, note: name });
 
+/** Others that make or rename a realm wait until the transaction ends. */
+export const holdRealmNames = (tx: Tx) => tx.query(SQL.holdNames, []);
+
 /** Whether a realm has this name, in whatever case. */
 export const isRealmName = async (tx: Tx, name: string): Promise<boolean> => (await firstRow(tx, SQL.alike, [name])) !== undefined;
 
@@ -122,13 +128,25 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
   list: (filter, part) => listPage<Realm, RealmSort>(sql, LIST, filter, part),
 
   one: async (id) => managed(await records.on(sql).one({ id })),
-  create: async (name, audit) => managed(await addRealm(sql, name, {}, audit)),
+  create: (name, audit) =>
+    sql.transaction(async (tx) => {
+      await holdRealmNames(tx);
+      return managed(await addRealm(tx, name, {}, audit));
+    }),
   change: async (...change) => managed((await sql.transaction((tx) => changeRealm(tx, ...change)))?.after),
 
-  lacking: async (id, acr) => (await firstRow<{ lacking: number }>(sql, SQL.lacking, [id, acr]))?.lacking ?? 0,
+  lacking: async (id, acr) => {
+    try {
+      return (await firstRow<{ lacking: number }>(sql, SQL.lacking, [id, acr]))?.lacking ?? 0;
+    } catch (error) {
+      if (isRefusal(error)) return null; // it took too long among millions of users
+      throw error;
+    }
+  },
 
   rename: async (id, name, audit) => {
     const rename = async (tx: Tx) => {
+      await holdRealmNames(tx);
       const realm = await firstRow<Pick<Realm, "name">>(tx, SQL.hold, [id]);
       if (realm === undefined || realm.name === name) return firstRow<Realm>(tx, SQL.byId, [id]);
       if (realm.name === DEFAULT) return "default";
@@ -136,7 +154,7 @@ export const managedRealms = (sql: Sql): ManagedRealms => ({
       return (await firstRow<Realm>(tx, SQL.rename, [id, name, jsonRows([entry])])) ?? "taken";
     };
     return sql.transaction(rename).catch((error: unknown) => {
-      if (isUniqueViolation(error)) return "taken" as const; // another realm has just got the name
+      if (isUniqueViolation(error)) return "taken" as const; // a process of an earlier release, which takes no lock, has just given it
       throw error;
     });
   },

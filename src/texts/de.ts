@@ -569,6 +569,7 @@ export const de: Texts = {
       passkey_unknown: "Wir kennen diesen Passkey nicht. Vielleicht wurde er entfernt; benutzen Sie Ihr Passwort.",
       passkey_invalid: "Der Passkey wurde nicht angenommen. Versuchen Sie es noch einmal, oder benutzen Sie Ihr Passwort.",
       passkey_malformed: "Der Passkey wurde nicht angenommen. Versuchen Sie es noch einmal, oder benutzen Sie Ihr Passwort.",
+      passkey_names_no_user: "Der Passkey wurde nicht angenommen. Versuchen Sie es noch einmal, oder benutzen Sie Ihr Passwort.",
       passkey_of_another_user: "Der Passkey wurde nicht angenommen. Versuchen Sie es noch einmal, oder benutzen Sie Ihr Passwort.",
       passkey_copied: "Dieser Passkey wurde kopiert, deshalb nehmen wir ihn nicht mehr an. Wir haben Ihnen eine Mail geschickt.",
       passkey_challenge: "Das hat zu lange gedauert. Versuchen Sie es noch einmal.",

@@ -570,7 +570,7 @@ export const en = {
       title: "This app's link does not work",
       text: "The app sent you here with a request that we cannot accept, so we did not send you back to it. Go to the app and report the details below.",
     },
-    /** For developers of an application, below what its request named, by the reason of the refusal. */
+    /** For developers of an application, below what its request named, by its parameter. */
     remedies: {
       client_id: "For its developers: Compare it with the client_id of your client. Each server has its own clients.",
       redirect_uri:
@@ -609,6 +609,7 @@ export const en = {
       passkey_unknown: "We do not know this passkey. It may have been removed; use your password.",
       passkey_invalid: "The passkey was not accepted. Try again, or use your password.",
       passkey_malformed: "The passkey was not accepted. Try again, or use your password.",
+      passkey_names_no_user: "The passkey was not accepted. Try again, or use your password.",
       passkey_of_another_user: "The passkey was not accepted. Try again, or use your password.",
       passkey_copied: "This passkey has been copied, so we do not accept it any more. We have sent you a mail.",
       passkey_challenge: "That took too long. Try again.",

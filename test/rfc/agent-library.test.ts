@@ -135,7 +135,9 @@ describe("an agent at a guarded MCP server that requires bound tokens and nonces
     const other = "https://other.example.test/api";
     const { token } = await userToken(server, [notes.resource, other, "summary"]);
     const { summary, tokenRequests } = summaryAt(server);
-    const access = summary.onBehalfOf(token, { resource: [notes.resource, other], scope: "notes:read" });
+    const resource: [string, ...string[]] = [notes.resource, other];
+    const access = summary.onBehalfOf(token, { resource, scope: "notes:read" });
+    resource.push("https://later.example.test"); // the list counts as it was
     expect(await callTool(access, "who_am_i")).toMatchObject({ scopes: ["notes:read"], actors: ["summary"] });
     const { value } = await access.token();
     expect(claimsOf(value).aud).toEqual(expect.arrayContaining([notes.resource, other]));

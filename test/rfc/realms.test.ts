@@ -207,7 +207,7 @@ describe("the command line", () => {
     for (const email of ["one@board.test", "two@board.test"])
       await operator.users.create.mutate({ email, password: PASSWORD, realmId: id });
     expect((await at("realms", "require-sign-in", name, "phr")).err).toMatch(
-      /^2 users have no such sign-in, and set one up at their next sign-in/,
+      /^2 users have no such sign-in here, and set one up at their next sign-in/,
     );
     expect(await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: null })).toEqual({ id, requiredAcr: null, lacking: 0 });
   });

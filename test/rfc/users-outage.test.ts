@@ -116,6 +116,21 @@ describe("security §3: while core or storage is down", () => {
     expect(response.headers.get("location")).toBe(`https://app.example.test/cb?error=temporarily_unavailable&state=st%261&iss=${iss}`);
   });
 
+  test("a user who was asked signs out, and stays here if the core cannot say where the application wants the browser", async () => {
+    const ended: string[] = [];
+    const sessions = {
+      byHash: async () => signedIn,
+      endOne: async (id: string) => void ended.push(id),
+    } as unknown as UserPorts["sessions"];
+    const { url } = await front({ validateLogout: unreachable }, { sessions });
+    const page = await ask(`${url}/logout`, { ...HTML, cookie });
+    const form_token = /name="form_token" value="([^"]+)"/.exec(await page.text())?.[1] ?? "";
+    const cookies = [cookie, ...page.headers.getSetCookie().map((each) => each.split(";")[0])].join("; ");
+    const body = new URLSearchParams({ form_token, id_token_hint: "a.b.c", post_logout_redirect_uri: "https://app.example.test/bye" });
+    const left = await fetch(`${url}/logout`, { method: "POST", redirect: "manual", headers: { cookie: cookies, origin: ISSUER }, body });
+    expect([left.status, left.headers.get("location"), ended]).toEqual([303, "/logout", ["s"]]);
+  });
+
   test("sign-in and sign-up return 503 without computing a hash", async () => {
     let hashes = 0;
     const passwords: UserPorts["passwords"] = {

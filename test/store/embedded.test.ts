@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -69,6 +69,22 @@ test("a second process is refused with the id of the process that uses the direc
   await first.close();
   await (await openDatabase({ dir: data })).close();
   rmSync(data, { recursive: true, force: true });
+});
+
+test("a database whose directory was replaced writes nothing more when it is closed", async () => {
+  const data = await freshDataDir();
+  const [backup, moved] = [`${data}.backup`, `${data}.moved`];
+  await (await openDatabase({ dir: data })).close();
+  cpSync(data, backup, { recursive: true });
+  const first = await openDatabase({ dir: data });
+  await aUser(first.sql);
+  renameSync(data, moved);
+  renameSync(backup, data);
+  await expect(first.close()).rejects.toThrow(expect.objectContaining({ name: "DirectoryReplaced" }));
+  const restored = await openDatabase({ dir: data });
+  expect(await restored.sql.query(countUsers, [])).toEqual([{ n: 0 }]);
+  await restored.close();
+  for (const each of [data, moved]) rmSync(each, { recursive: true, force: true });
 });
 
 test("the lock of a killed process is released", async () => {

@@ -41,6 +41,17 @@ describe.for(databaseKinds)("the removal of a realm on $name", ({ name, fresh })
   beforeEach(async () => {
     realmId = await aRealm();
   });
+  test("of two realms whose names differ in case alone, made at once or given at once, there is one", async () => {
+    const rounds = Array.from({ length: 10 }, () => anId());
+    for (const id of rounds) {
+      const made = await Promise.all([`q ${id}`, `Q ${id}`].map((each) => managedRealms(sql).create(each, anAudit("realm.changed"))));
+      expect(made.filter((each) => each !== undefined)).toHaveLength(1);
+      const others = [await aRealm(), await aRealm()];
+      const named = others.map((each, n) => managedRealms(sql).rename(each, `${"rR"[n]} ${id}`, anAudit("realm.changed")));
+      expect((await Promise.all(named)).filter((each) => each === "taken")).toHaveLength(1);
+    }
+  });
+
   const remove = (on: Sql = sql) => managedRealms(on).remove(realmId, anAudit("realm.changed"));
 
   const anEmail = () => `${anId()}@example.test`;

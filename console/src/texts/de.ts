@@ -957,7 +957,7 @@ export const de: Texts = {
     requiredDetail:
       "Benutzer dieses Realms erhalten Tokens nur nach einer Anmeldung dieser Stärke, auch Operatoren und Sie selbst. Wer keine hat, richtet sie bei der nächsten Anmeldung ein.",
     lacking: (users) =>
-      `${users > 10_000 ? "Mehr als 10.000 Benutzer haben" : users === 1 ? "1 Benutzer hat" : `${users} Benutzer haben`} noch keine eingerichtet. Wenn Sie dazugehören, richten Sie Ihre jetzt ein, in Ihrem Konto unter Sicherheit.`,
+      `${users === null ? "Manche Benutzer haben vielleicht" : users > 10_000 ? "Mehr als 10.000 Benutzer haben" : users === 1 ? "1 Benutzer hat" : `${users} Benutzer haben`} hier noch keine eingerichtet. Wenn Sie dazugehören, richten Sie Ihre jetzt ein, in Ihrem Konto unter Sicherheit.`,
     classes: { "": "Jede Anmeldung", "urn:countersign:mfa": "Zwei Faktoren", phr: "Sicher gegen Phishing (Passkey)" },
     ofDefault: "Clients, die sich selbst registrieren, gehören zum Realm „default“: Nur dort wirkt eine Liste.",
     ownScopes: "Dieser Realm hat eine eigene Liste von Scopes",

@@ -892,8 +892,8 @@ export const en = {
     required: "Required sign-in",
     requiredDetail:
       "Users of this realm get tokens only after a sign-in of this strength, operators and you too. Those without one set it up at their next sign-in.",
-    lacking: (users: number) =>
-      `${users > 10_000 ? "More than 10,000 users have" : users === 1 ? "1 user has" : `${users} users have`} none set up yet. If you are one of them, set yours up now, in your account under Security.`,
+    lacking: (users: number | null) =>
+      `${users === null ? "Some users may have" : users > 10_000 ? "More than 10,000 users have" : users === 1 ? "1 user has" : `${users} users have`} none set up here yet. If you are one of them, set yours up now, in your account under Security.`,
     classes: { "": "Any sign-in", "urn:countersign:mfa": "Two factors", phr: "Resistant to phishing (passkey)" } as Readonly<
       Record<string, string>
     >,

@@ -52,6 +52,7 @@ async function judge({ response, browser }: PasskeyProof, { passkeys, relyingPar
   const passkey = await passkeys.byCredential(Buffer.from(answer.id, "base64url"));
   if (passkey === undefined) return { reason: "passkey_unknown" };
   // The user is not known before, so the answer must say who it is (WebAuthn L3 §7.2).
+  if (answer.response.userHandle === undefined) return { reason: "passkey_names_no_user", passkey };
   if (answer.response.userHandle !== userHandle(passkey.user.id).toString("base64url"))
     return { reason: "passkey_of_another_user", passkey };
   const use = await verifiedUse(answer, challenge, passkey, relyingParty);

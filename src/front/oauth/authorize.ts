@@ -12,10 +12,11 @@ import {
   uiLocalesIn,
 } from "../../protocol/authorization-request.ts";
 import { limitKey } from "../../protocol/limit-key.ts";
+import { donePath } from "../done.ts";
 import { oauthErrorPrinter, sendRedirect } from "../http/answers.ts";
 import { formText } from "../http/body.ts";
 import { rememberRequested } from "../http/caller.ts";
-import { type Cookies, donePath, readSession } from "../http/cookies.ts";
+import { type Cookies, readSession } from "../http/cookies.ts";
 import { authorizeParameters, form, json, OauthError, oauthBodyErrors, orPage } from "../http/describe.ts";
 import { type ErrorPrinter, exceptHead, type FrontContext, type Handler, queryText, type Route } from "../http/routes.ts";
 import { pageErrorPrinter } from "../pages/errors.ts";

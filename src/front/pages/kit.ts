@@ -9,9 +9,10 @@ import { mayMakeClients } from "../../management/acts.ts";
 import { isAsStrong } from "../../protocol/authentication-context.ts";
 import { type Form, parseForm } from "../../protocol/form.ts";
 import { newSecret } from "../../random.ts";
+import { DONE_MEMBER, donePurpose } from "../done.ts";
 import { sendRedirect } from "../http/answers.ts";
 import { formBody } from "../http/body.ts";
-import { type Cookies, csrfToken, DONE_MEMBER, donePurpose, readSession } from "../http/cookies.ts";
+import { type Cookies, csrfToken, readSession } from "../http/cookies.ts";
 import { pathText, queryText } from "../http/routes.ts";
 import { validateRequest } from "../oauth/authorize.ts";
 import {

@@ -1,6 +1,6 @@
+import { DONE_MEMBER } from "../done.ts";
 import { sendRedirect } from "../http/answers.ts";
 import { LANGUAGE_MEMBER, rememberChosen } from "../http/caller.ts";
-import { DONE_MEMBER } from "../http/cookies.ts";
 import { exceptHead, type Handler, type Method, pathText, queryText, type Route } from "../http/routes.ts";
 import { accountPage, dataPage, profilePage, resendOwnPage, revokePage } from "./account/page.ts";
 import { addressPage, confirmAddressPage, stopAddressPage } from "./address/page.ts";

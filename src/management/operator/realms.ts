@@ -89,15 +89,17 @@ export const operatorRealmsRouter = router({
     }),
 
   /**
-   * The weakest sign-in with which users of the realm get tokens; null: any. `lacking`: how many users have set up none such, who have to at
-   * their next sign-in; up to 10,000, and one more if there are more.
+   * The weakest sign-in with which users of the realm get tokens; null: any. `lacking`: how many users have set up none such here, who have to
+   * at their next sign-in, unless their identity provider proves it; up to 10,000, and one more if there are more; null if it
+   * is not known.
    */
   setRequiredAcr: operatorProcedure
     .input(z.strictObject({ id: RecordId, requiredAcr }))
     .mutation(async ({ ctx, input: { id, requiredAcr } }) => {
       const audit = ctx.audit("realm.changed", { reason: "required_acr" });
+      const lacking = requiredAcr === null ? 0 : await ctx.ports.managedRealms.lacking(id, requiredAcr);
       found(await ctx.ports.managedRealms.change(id, { requiredAcr }, audit));
-      return { id, requiredAcr, lacking: requiredAcr === null ? 0 : await ctx.ports.managedRealms.lacking(id, requiredAcr) };
+      return { id, requiredAcr, lacking };
     }),
 
   /** Under whose name the realm's users are asked. The answer has the type of the logo, not its bytes. */

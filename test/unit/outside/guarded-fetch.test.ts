@@ -157,7 +157,14 @@ test("requests to a silent host leave places for other hosts", async () => {
   const silent = Array.from({ length: 30 }, (_, n) => reason(`https://localhost:${site.port}/${n}`));
   await allIn;
   expect(await reason(url())).toEqual({ hello: "world" });
-  expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow"]));
+  expect(new Set(await Promise.all(silent))).toEqual(new Set(["too_slow", "too_many_fetches"]));
+});
+
+test("requests to a slow host wait until it answers others", async () => {
+  const fetch = fetcher();
+  site.serve((_, response) => void setTimeout(() => response.writeHead(200, JSON_TYPE).end('{"hello":"world"}'), 1_100));
+  const slow = Array.from({ length: 12 }, (_, n) => fetch.json(`https://localhost:${site.port}/${n}`, 5_120));
+  expect((await Promise.all(slow)).map(({ value }) => value)).toEqual(slow.map(() => ({ hello: "world" })));
 });
 
 /** Names of hosts that begin with `silent` are never found. */
@@ -176,7 +183,7 @@ async function besideSilent(hosts: number, ofEach: number) {
 }
 
 test.concurrent("some silent hosts together leave places for other hosts", async ({ expect: expects }) => {
-  expects(await besideSilent(5, 12)).toEqual({ answering: { hello: "world" }, silent: new Set(["too_slow"]) });
+  expects(await besideSilent(5, 12)).toEqual({ answering: { hello: "world" }, silent: new Set(["too_slow", "too_many_fetches"]) });
 });
 
 test.concurrent("a fetch that finds no place says nothing about its host", async ({ expect: expects }) => {

@@ -100,7 +100,7 @@ function RequiredSignIn({ realm }: { readonly realm: RealmRecord }) {
         data={CLASSES.map((value) => ({ value, label: texts.classes[value] ?? value }))}
       />
       <Text role="status" size="sm">
-        {saving.data !== undefined && saving.data.lacking > 0 && texts.lacking(saving.data.lacking)}
+        {saving.data !== undefined && saving.data.lacking !== 0 && texts.lacking(saving.data.lacking)}
       </Text>
       {saving.error && <FailureNote error={saving.error} />}
     </Stack>

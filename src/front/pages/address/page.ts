@@ -11,8 +11,8 @@ import type { User } from "../../../accounts/ports.ts";
 import { isRefusal } from "../../../errors.ts";
 import type { Texts } from "../../../texts/languages.ts";
 import { assertShape, EmailBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { donePath } from "../../http/cookies.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import {
   accountForm,

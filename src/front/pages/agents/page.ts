@@ -10,7 +10,7 @@ import type { User } from "../../../accounts/ports.ts";
 import { MAX_ACTORS, mayExchange, type NamedTarget } from "../../../clients/client.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { type Language, shownList, type Texts } from "../../../texts/languages.ts";
-import { donePath } from "../../http/cookies.ts";
+import { donePath } from "../../done.ts";
 import { accountForm, accountPageHandler, accountToken, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, sendAccountPage } from "../views/cards.ts";
 import { buttonForm, type FailedForm, faultSummary, html, type Markup, moment, type Part } from "../views/layout.ts";

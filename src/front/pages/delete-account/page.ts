@@ -1,7 +1,7 @@
 import { closeAccount } from "../../../accounts/account.ts";
 import { hasSignUp } from "../../../accounts/sign-up-policy.ts";
+import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { donePath } from "../../http/cookies.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken, doneOf, signedInTo, type Visit } from "../kit.ts";
 import { sendAccountPage, sendNotice, wideLink } from "../views/cards.ts";

@@ -1,7 +1,7 @@
 import { forgotPassword, isStaleReset, ownerOfReset, resetPassword } from "../../../accounts/password-change.ts";
 import { assertShape, EmailBody, ResetBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { donePath } from "../../http/cookies.ts";
 import {
   beginPendingAction,
   browserCaller,

@@ -2,8 +2,8 @@ import { acceptInvitation, FIRST_OPERATOR_MINUTES, INVITATION_UNUSABLE, invitati
 import { isHalf, type NewSession, signIn, signInNewcomer } from "../../../accounts/sign-in.ts";
 import { isRefusal, type RefusalCode } from "../../../errors.ts";
 import { assertShape, InvitationBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { donePath } from "../../http/cookies.ts";
 import {
   browserCaller,
   browserToken,

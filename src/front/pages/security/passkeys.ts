@@ -2,8 +2,8 @@ import { addPasskey, passkeyCreationOptions, removePasskey, renamePasskey } from
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
+import { donePath } from "../../done.ts";
 import { sendJson, sendRedirect } from "../../http/answers.ts";
-import { donePath } from "../../http/cookies.ts";
 import { isFresh, provedForm } from "../fresh-proof.ts";
 import { accountForm, destinationOf, failedForm, goneAfter, returnToOf, type Visit } from "../kit.ts";
 import { showSetUp } from "../set-up/page.ts";

@@ -1,6 +1,6 @@
 import { changePassword } from "../../../accounts/password-change.ts";
 import { assertShape, PasswordBody } from "../../auth/shapes.ts";
-import { donePath } from "../../http/cookies.ts";
+import { donePath } from "../../done.ts";
 import { provedFormPage } from "../fresh-proof.ts";
 import { accountToken } from "../kit.ts";
 import { sendAccountPage } from "../views/cards.ts";

@@ -67,6 +67,11 @@ function ask(visit: Visit, { user }: SignedIn, request: ReturnType<typeof reques
   );
 }
 
+/** A user who signs out does not wait until it can be verified where the application wants the browser. */
+const noHint = (error: unknown): undefined => {
+  if (!isRefusal(error)) throw error;
+};
+
 const hiddenMember = ([name, value]: readonly [string, string]) => html`<input type="hidden" name="${name}" value="${value}">`;
 
 /** Whether an ID token was issued to this user and, if it names one, in this session. */
@@ -104,9 +109,10 @@ export const signOutPage: FormHandlers = {
     // this site (SameSite=Lax).
     if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
       return sendRedirect(ctx, `${site.path("/logout")}?${new URLSearchParams(requestIn(form).map(([...member]) => member))}`);
-    await endSession(visit, await senderOfForm(visit, form), form.get("everywhere") === "yes");
+    const sender = await senderOfForm(visit, form);
     const idTokenHint = form.get("id_token_hint");
-    const hint = idTokenHint === undefined ? undefined : await validated(visit, idTokenHint, form);
+    const hint = idTokenHint === undefined ? undefined : await validated(visit, idTokenHint, form).catch(noHint);
+    await endSession(visit, sender, form.get("everywhere") === "yes");
     sendRedirect(ctx, hint === undefined ? site.path("/logout") : addressOf(hint, form.get("state"), site));
   },
 };

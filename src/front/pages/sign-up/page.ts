@@ -3,8 +3,8 @@ import { signInNewcomer } from "../../../accounts/sign-in.ts";
 import { hasSignUp, needsProof } from "../../../accounts/sign-up-policy.ts";
 import { shownList } from "../../../texts/languages.ts";
 import { assertShape, EmailBody, RegisterBody } from "../../auth/shapes.ts";
+import { donePath } from "../../done.ts";
 import { sendRedirect } from "../../http/answers.ts";
-import { donePath } from "../../http/cookies.ts";
 import {
   beginPendingAction,
   browserCaller,
