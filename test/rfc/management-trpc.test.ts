@@ -41,7 +41,7 @@ describe("developers", () => {
     const foreign = await refusedWith(admin(bob).clients.get.query({ id }));
     expect(foreign).toEqual(await refusedWith(admin(bob).clients.get.query({ id: aNewId() })));
     expect(foreign).toMatchObject({ error: "not_found" });
-    for (const call of [
+    for (const refusal of [
       admin(ada).operator.clients.list.query({}),
       admin(ada).operator.users.setRole.mutate({ id: ada, role: "operator" }),
       admin(ada).operator.audit.list.query({}),
@@ -49,8 +49,8 @@ describe("developers", () => {
       admin(ada).operator.previewProvision.mutate({}),
       admin(ada).operator.signingKeys.list.query(),
       admin(ada).operator.signingKeys.withdraw.mutate({ kid: "k" }),
-    ]) {
-      expect(await refusedWith(call)).toMatchObject({ error: "forbidden", httpStatus: 403 });
+    ].map(refusedWith)) {
+      expect(await refusal).toMatchObject({ error: "forbidden", httpStatus: 403 });
     }
   });
 

@@ -124,8 +124,8 @@ describe("a token of the console", () => {
       error: "insufficient_user_authentication",
     });
     const guess = { users: [{ email: "ada@example.test", password: "a guessed password" }] };
-    for (const call of [admin.provision.mutate(guess), admin.previewProvision.mutate(guess)])
-      expect(await refusedWith(call)).toMatchObject({ error: "insufficient_user_authentication" });
+    for (const refusal of [admin.provision.mutate(guess), admin.previewProvision.mutate(guess)].map(refusedWith))
+      expect(await refusal).toMatchObject({ error: "insufficient_user_authentication" });
     expect(await admin.users.disable.mutate({ id: someone })).toMatchObject({ enabled: false });
     proof = { proofAge: 10 };
     await admin.users.delete.mutate({ id: someone });

@@ -117,8 +117,8 @@ describe("the name of a realm", () => {
     ["g".repeat(256), "more than 255 characters"],
   ])("is refused with %j: %s", async ([name = ""], { expect }) => {
     const { id } = await aRealm();
-    for (const call of [operator.realms.create.mutate({ name }), operator.realms.rename.mutate({ id, name })])
-      expect(await refusedWith(call)).toMatchObject({ error: "invalid_request", issues: [{ path: "name" }] });
+    for (const refusal of [operator.realms.create.mutate({ name }), operator.realms.rename.mutate({ id, name })].map(refusedWith))
+      expect(await refusal).toMatchObject({ error: "invalid_request", issues: [{ path: "name" }] });
   });
 
   test("can be changed: id and users stay, the record names the realm, and the former name is free", async () => {
@@ -156,8 +156,8 @@ describe("a realm that is removed", () => {
     await operator.resources.create.mutate({ realmId, resource });
     expect(await operator.realms.remove.mutate({ id: realmId.toUpperCase() })).toEqual({ id: realmId });
     expect(await lastChange()).toMatchObject({ reason: "removed", resources: [`realm:${realmId}`] });
-    for (const call of [operator.realms.get.query({ id: realmId }), operator.realms.remove.mutate({ id: realmId })])
-      expect(await refusedWith(call)).toMatchObject({ error: "not_found" });
+    for (const call of [operator.realms.get.query, operator.realms.remove.mutate])
+      expect(await refusedWith(call({ id: realmId }))).toMatchObject({ error: "not_found" });
     expect((await operator.realms.list.query({ search: name })).realms).toEqual([]);
     const left = "select 1 from scope_descriptions where realm_id = $1::uuid union all select 2 from resources where realm_id = $1::uuid";
     expect(await runText(server.database.sql, left, [realmId])).toEqual([]);

@@ -290,8 +290,8 @@ describe("the audit chain of a running server", () => {
   test("is readable only by operators", async () => {
     const { login } = await server.signedInUser({ verified: false });
     const { audit } = createAdminClient({ url: server.url, token: login.access_token }).operator;
-    for (const call of [audit.chain.query(), audit.export.query({}), audit.follow.query({})]) {
-      expect(await refusedWith(call)).toMatchObject({ error: "forbidden" });
+    for (const refusal of [audit.chain.query(), audit.export.query({}), audit.follow.query({})].map(refusedWith)) {
+      expect(await refusal).toMatchObject({ error: "forbidden" });
     }
   });
 });

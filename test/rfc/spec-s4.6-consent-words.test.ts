@@ -106,16 +106,18 @@ describe("scope texts on the consent page", () => {
   test("are set by operators only, and invalid texts, scopes and realms are refused", async () => {
     const { scopes } = (await adminAs(server.url, { email: "ada@example.test", password: PASSWORD })).admin.operator;
     const words = { name: "crm:read", title: { en: "x" } };
-    for (const call of [scopes.list.query(), scopes.set.mutate(words), scopes.remove.mutate({ name: "crm:write" })]) {
-      expect(await refusedWith(call)).toMatchObject({ error: "forbidden" });
+    for (const refusal of [scopes.list.query(), scopes.set.mutate(words), scopes.remove.mutate({ name: "crm:write" })].map(refusedWith)) {
+      expect(await refusal).toMatchObject({ error: "forbidden" });
     }
     const own = operator.operator.scopes;
     expect(await refusedWith(own.set.mutate({ ...words, title: { en: "a\u202eb" } }))).toMatchObject({
       error: "invalid_request",
       issues: [{ path: "title.en" }],
     });
-    for (const call of [own.remove.mutate({ name: "unknown:scope" }), own.set.mutate({ ...words, realmId: "no-uuid" })]) {
-      expect(await refusedWith(call)).toMatchObject({ error: "not_found" });
+    for (const refusal of [own.remove.mutate({ name: "unknown:scope" }), own.set.mutate({ ...words, realmId: "no-uuid" })].map(
+      refusedWith,
+    )) {
+      expect(await refusal).toMatchObject({ error: "not_found" });
     }
   });
 });
