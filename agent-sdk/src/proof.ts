@@ -31,7 +31,10 @@ export interface ProvenRequest {
 
 export type Prover = ReturnType<typeof prover>;
 
-/** Proofs of possession, with the last nonce of each server. @param given the key pair of all proofs; without one a pair is made when it is first needed */
+/**
+ * Proofs of possession, with the last nonce of each server.
+ * @param given the key pair of all proofs; without one a pair is made when it is first needed
+ */
 export function prover(given: KeyPair | undefined) {
   const nonces = new Map<string, string>();
   let made: Promise<{ readonly key: Key; readonly jwk: Jwk }> | undefined;

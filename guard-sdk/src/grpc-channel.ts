@@ -57,7 +57,8 @@ export interface Codec<M extends DescMethod> {
 export type Channel = ReturnType<typeof grpcChannel>;
 
 /**
- * A connection to the authorization server that is opened when it is first needed. The gRPC libraries are peers of this package and loaded with the first call, so that local verification needs neither.
+ * A connection to the authorization server that is opened when it is first needed. The gRPC libraries are peers of this package and loaded
+ * with the first call, so that local verification needs neither.
  * @throws {TypeError} when an option is wrong
  */
 export function grpcChannel(access: GrpcAccess) {

@@ -14,8 +14,8 @@ const RETRY_PAUSE_SECONDS = 5; // after a failure, for requests that need a fetc
 export type IssuerKeys = ReturnType<typeof issuerKeys>;
 
 /**
- * Keeps the signing keys of an issuer, fetched when first needed: one fetch at a time however many requests wait for it, renewed beside the requests, or before them after a
- * pause, good for a day when the issuer is gone.
+ * Keeps the signing keys of an issuer, fetched when first needed: one fetch at a time however many requests wait for it, renewed beside the
+ * requests, or before them after a pause, good for a day when the issuer is gone.
  * @param load fetches the set, given the last one
  * @param clocks by which keys are renewed in time also where the machine slept
  * @param mayBeEmpty whether an issuer may have no key of this kind; otherwise an empty set withdraws all keys, and no token can be judged

@@ -17,9 +17,9 @@ export interface VerifiedToken<Note> extends Remembered {
 }
 
 /**
- * What a guard does that is given nothing else: verification in this process, against the JWK Sets of the issuers. The claims are judged before the signature, so that
- * a token which cannot be good costs neither a verification nor a look at the issuer. A remembered token stays good only
- * while its issuer still has the key that signed it.
+ * What a guard does that is given nothing else: verification in this process, against the JWK Sets of the issuers. The claims are judged
+ * before the signature, so that a token which cannot be good costs neither a verification nor a look at the issuer. A remembered token stays
+ * good only while its issuer still has the key that signed it.
  * @see docs/protocol.md#guard, RFC 9068 §4
  */
 export const locally: Verification = (settings) => {

@@ -26,7 +26,10 @@ export interface MetadataSource {
   readonly dpop?: DpopUse;
 }
 
-/** The document of a resource, where it lives, and how it is served. `resource` goes in as it was given: clients compare it with what they called. */
+/**
+ * The document of a resource, where it lives, and how it is served. `resource` goes in as it was given: clients compare it with what they
+ * called.
+ */
 export function metadataSite(source: MetadataSource) {
   const scopes = advertisedScopes(source.scopesSupported);
   const document: ResourceMetadata = Object.freeze({

@@ -19,7 +19,7 @@ export type KeptDocument = { readonly document: unknown; readonly text?: string 
 
 type SharedDocuments = ReturnType<typeof sharedDocuments>;
 
-/** The most seconds for which processes share a document: anyone can have 5 kB fetched at each request, and its lifetime of a day would fill the cache. */
+/** The most seconds for which processes share a document. Anyone can have 5 kB fetched at each request: kept for a day, they fill the cache. */
 const SHARED_FOR = 600;
 
 /** Whether a document is used: for as long as it says, and never for longer than the longest, should the clock be set back. */

@@ -32,14 +32,12 @@ const refused = new WeakMap<object, number>();
 /** Refuses a call alone, as Node does where the setting binds, or leaves a caller that goes on. */
 function refuse(stream: ServerHttp2Stream): void {
   const { session } = stream;
-  const before = session === undefined ? 0 : (refused.get(session) ?? 0);
-  if (session === undefined || before < EXCUSED) {
-    if (session !== undefined) refused.set(session, before + 1);
-    stream.on("error", () => undefined).close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    return;
-  }
-  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  session.destroy();
+  const calls = (refused.get(session ?? stream) ?? 0) + 1;
+  refused.set(session ?? stream, calls);
+  stream.on("error", () => undefined).close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  if (calls <= EXCUSED) return;
+  session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  session?.destroy();
 }
 
 type Handle = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, ...rest: unknown[]) => void;

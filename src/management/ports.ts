@@ -120,7 +120,10 @@ export interface ManagedRealms {
   create(name: string, audit: AuditEntry): Promise<ManagedRealm | undefined>;
   /** @param audit gets the realm @returns undefined for an unknown realm */
   change(id: string, change: RealmChange, audit: AuditEntry): Promise<ManagedRealm | undefined>;
-  /** Enabled users of the realm who have set up no sign-in of this class, up to TOTAL_LIMIT, and one more if there are more; null where counting fails. */
+  /**
+   * Enabled users of the realm who have set up no sign-in of this class, up to TOTAL_LIMIT, and one more if there are more; null where counting
+   * fails.
+   */
   lacking(id: string, acr: NonNullable<ManagedRealm["requiredAcr"]>): Promise<number | null>;
   /** @param audit gets the realm @returns undefined for an unknown realm */
   rename(id: string, name: string, audit: AuditEntry): Promise<Realm | "taken" | "default" | undefined>;

@@ -84,8 +84,8 @@ export async function embeddedDatabase(dir?: string): Promise<EmbeddedDatabase> 
   }
 }
 
-/** Databases that take no more calls. After a PANIC of PostgreSQL a call would never return; only a new process can recover the files. */
-const ended = new WeakSet<PGlite>();
+/** Databases that take no more calls, and why. A call after a PANIC would never return; only a new process can recover the files. */
+const ended = new WeakMap<PGlite, Error>();
 /** The severity in an error of the server; no value has a NUL. */
 const PANIC = Buffer.from("VPANIC\0");
 
@@ -196,13 +196,11 @@ class DirectoryReplaced extends Error {
 
 /** Ends the process as after any unexpected error: a supervisor starts it again, and PostgreSQL recovers. */
 function end(database: PGlite, why: Error): void {
-  ended.add(database);
+  ended.set(database, why);
   setImmediate(() => {
     throw why;
   });
 }
-
-const closed = () => new Error("the embedded database has closed");
 
 /** Carries the protocol of PostgreSQL (its documentation, chapter 55) between the driver and the database in this process. */
 class EmbeddedStream extends Duplex {
@@ -215,10 +213,8 @@ class EmbeddedStream extends Duplex {
 
   /** The driver's call for a socket. A predecessor may have left a transaction and prepared statements in the only session there is. */
   connect(): this {
-    if (ended.has(this.#database)) {
-      this.destroy(closed());
-      return this;
-    }
+    const why = ended.get(this.#database);
+    if (why !== undefined) return this.destroy(why);
     this.#database.exec("rollback; deallocate all").then(
       () => this.emit("connect"),
       (error: Error) => this.destroy(error),
@@ -228,8 +224,9 @@ class EmbeddedStream extends Duplex {
 
   override _writev(messages: readonly { readonly chunk: Uint8Array }[], done: (error?: Error) => void): void {
     const database = this.#database;
-    if (ended.has(database)) {
-      done(closed());
+    const why = ended.get(database);
+    if (why !== undefined) {
+      done(why);
       return;
     }
     const onRawData = (answer: Uint8Array) => {

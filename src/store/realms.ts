@@ -21,7 +21,7 @@ import type { RowOf } from "./tables/table.ts";
 const REALM = ["id", "name", "dynamicRegistrationScopes"] as const;
 const DEFAULT = "default";
 
-const counted = (kind: string, rows: string): string =>
+const counted = (kind: keyof RealmContents | "lacking", rows: string): string =>
   `(select count(*)::int from (select from ${rows} limit ${TOTAL_LIMIT + 1}) as counted) as "${kind}"`;
 
 /** Realms of a name in whatever case. Earlier releases made some that differ in case alone; they stay. @param name an expression */

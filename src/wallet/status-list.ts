@@ -41,7 +41,10 @@ export type StatusLists = ReturnType<typeof statusLists>;
 
 export function statusLists(fetch: GuardedFetch, trust: IssuerTrust) {
   return {
-    /** The status in the issuer's list (Token Status List §5.1, §8.3). @throws {Refusal} access_denied; {FetchFailure} when the list cannot be fetched */
+    /**
+     * The status in the issuer's list.
+     * @throws {Refusal} access_denied; {FetchFailure} when the list cannot be fetched  @see Token Status List §5.1, §8.3
+     */
     async statusOf({ uri, index }: StatusReference, issuer: string, now: number): Promise<number> {
       const jwt = readJwt(await fetch.text(uri, MEDIA_TYPE, MAX_BYTES), "status_list_malformed", MAX_BYTES);
       const { typ, alg } = jwt.header;

@@ -32,7 +32,7 @@ export function idTokenClaims(token: IdTokenContents): object {
   };
 }
 
-/** Subject, client and perhaps session of an ID token of this issuer, expired or not; undefined for every other text. @see OIDC Core §3.1.2.1 */
+/** Subject, client, and session if named, of an ID token of this issuer, expired or not; undefined for other texts. @see OIDC Core §3.1.2.1 */
 export function readIdTokenHint(token: string, { issuedTokens }: Pick<Core, "issuedTokens">) {
   const { sub, aud, sid } = issuedTokens.idToken(token) ?? {};
   return isText(sub) && isText(aud) ? { sub, aud, ...(isText(sid) && { sid }) } : undefined;

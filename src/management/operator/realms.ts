@@ -90,8 +90,7 @@ export const operatorRealmsRouter = router({
 
   /**
    * The weakest sign-in with which users of the realm get tokens; null: any. `lacking`: how many users have set up none such here, who have to
-   * at their next sign-in, unless their identity provider proves it; up to 10,000, and one more if there are more; null if it
-   * is not known.
+   * at their next sign-in, unless their identity provider proves it; up to 10,000, and one more if there are more; null if it is not known.
    */
   setRequiredAcr: operatorProcedure
     .input(z.strictObject({ id: RecordId, requiredAcr }))

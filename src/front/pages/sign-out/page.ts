@@ -15,10 +15,11 @@ import { hidden, html, type Site } from "../views/layout.ts";
 const REQUEST_MEMBERS = ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"];
 
 /** The members of the request that a query or form has. */
-const requestIn = (form: Form): readonly (readonly [name: string, value: string])[] =>
-  REQUEST_MEMBERS.map((name) => [name, form.get(name)] as const).filter(
-    (member): member is readonly [string, string] => member[1] !== undefined,
-  );
+const requestIn = (form: Form): [name: string, value: string][] =>
+  REQUEST_MEMBERS.flatMap((name): [string, string][] => {
+    const value = form.get(name);
+    return value === undefined ? [] : [[name, value]];
+  });
 
 /** Where the browser goes after the sign-out: to the client's registered URI, with its state, or to the page that confirms it. */
 function addressOf({ postLogoutRedirectUri: uri }: ValidateLogoutResponse, state: string | undefined, site: Site): string {
@@ -108,7 +109,7 @@ export const signOutPage: FormHandlers = {
     // A form without a token comes from an application. A browser sends no session cookie with a form of another site, but with a GET of
     // this site (SameSite=Lax).
     if (form.get(FORM_TOKEN) === undefined && form.get("everywhere") === undefined)
-      return sendRedirect(ctx, `${site.path("/logout")}?${new URLSearchParams(requestIn(form).map(([...member]) => member))}`);
+      return sendRedirect(ctx, `${site.path("/logout")}?${new URLSearchParams(requestIn(form))}`);
     const sender = await senderOfForm(visit, form);
     const idTokenHint = form.get("id_token_hint");
     const hint = idTokenHint === undefined ? undefined : await validated(visit, idTokenHint, form).catch(noHint);
