@@ -172,7 +172,6 @@ export interface Session {
   /** How they did it. @see RFC 9470, RFC 8176 */
   readonly acr: string;
   readonly amr: readonly string[];
-  readonly expiresAt: number;
   /** The weakest `acr` that the user's realm accepts; null: any. */
   readonly requiredAcr: string | null;
   /** The strongest `acr` that the user has set up. */

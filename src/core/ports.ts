@@ -101,7 +101,6 @@ export interface Grants {
 
 export interface ConsentView {
   readonly scopes: readonly string[];
-  readonly resources: readonly string[];
   /** The allowed scopes by resource (scopesByResource). */
   readonly allowed: Readonly<Record<string, readonly string[]>>;
 }

@@ -32,7 +32,7 @@ import { without } from "./tables/table.ts";
 
 const OF = rowsStatement(
   "consents_of",
-  `select n, consents.scopes, consents.resources, consents.allowed
+  `select n, consents.scopes, consents.allowed
    from jsonb_to_recordset($1::jsonb) as i(n int, user_id uuid, client_id text)
      join consents on consents.user_id = i.user_id and consents.client_id = i.client_id
    where ${amongKeys("consents.user_id", "(key ->> 'user_id')::uuid", "jsonb_array_elements($1::jsonb) as key")}`,

@@ -34,7 +34,7 @@ const demandedOf = (user: string): string => `(select required_acr from realms w
 
 /** A Session. @param from `sessions`, or a CTE that returns its rows  @param user `users`, or a CTE likewise */
 const session = (from: string, user: string): string =>
-  `${SESSIONS.select(["id", "userId", "amr", "expiresAt"], from)}, ${seconds(`${from}.proved_at`)} as "authTime", ${from}.proved_acr as acr,
+  `${SESSIONS.select(["id", "userId", "amr"], from)}, ${seconds(`${from}.proved_at`)} as "authTime", ${from}.proved_acr as acr,
    extract(epoch from now() - ${from}.proved_at)::float8 as "proofAge",
    ${demandedOf(user)} as "requiredAcr",
    case when exists (select 1 from passkeys where passkeys.user_id = ${from}.user_id and copied_at is null) then '${PHISHING_RESISTANT_ACR}'

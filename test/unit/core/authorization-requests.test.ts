@@ -54,7 +54,7 @@ const consented = (view: ConsentView | undefined, asked: unknown[] = []) => ({
     },
   },
 });
-const ALL: ConsentView = { scopes: ["openid", "notes:read"], resources: [MCP], allowed: { [MCP]: ["openid", "notes:read"] } };
+const ALL: ConsentView = { scopes: ["openid", "notes:read"], allowed: { [MCP]: ["openid", "notes:read"] } };
 const document = aClient({
   clientId: "https://app.example.test/client.json",
   origin: "metadata_document",
@@ -86,7 +86,7 @@ describe("a valid authorization request", () => {
     const { outcome } = await validate({}, { userId: USER }, { ports: () => consented(ALL, asked) });
     expect(outcome?.value).toEqual({ ...authorization, consentRequired: false, newScopes: [], newResources: [] });
     expect(asked).toEqual([[USER, "notes-app", undefined]]);
-    const part = { scopes: ["openid"], resources: [], allowed: { "": ["openid"] } };
+    const part = { scopes: ["openid"], allowed: { "": ["openid"] } };
     const some = await validate({}, { userId: USER }, { ports: () => consented(part) });
     expect(some.outcome?.value).toEqual({ ...authorization, newScopes: ["notes:read"] });
     const again = await validate({ prompt: "login consent" }, { userId: USER }, { ports: () => consented(ALL) });

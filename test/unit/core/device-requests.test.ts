@@ -301,7 +301,7 @@ describe("a device request in the core", () => {
 
   test("asks its user for consent, even to what they allowed before, and for the sign-in that its scopes demand", async () => {
     const terms = someTerms({ resource: CRM, stepUps: { "notes:read": { acr: "phr" } } });
-    const allowed = { scopes: ["notes:read"], resources: [CRM], allowed: { [CRM]: ["notes:read"] } };
+    const allowed = { scopes: ["notes:read"], allowed: { [CRM]: ["notes:read"] } };
     const { core } = await memoryCore({
       clients: [client],
       device: aDevice(),

@@ -148,8 +148,8 @@ const consentCovers = (...request: Parameters<typeof missingConsent>): boolean =
 
 test("docs/protocol.md#consent: consent is skipped only when scopes are covered for each resource", () => {
   const [notes, mail] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
-  const consent = { scopes: ["notes:read"], resources: [notes], allowed: { [notes]: ["notes:read"] } };
-  expect(consentCovers(["notes:read"], consent.resources, consent)).toBe(true);
+  const consent = { scopes: ["notes:read"], allowed: { [notes]: ["notes:read"] } };
+  expect(consentCovers(["notes:read"], [notes], consent)).toBe(true);
   const apart = {
     scopes: ["read", "write"],
     resources: [notes, mail],

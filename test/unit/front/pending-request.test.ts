@@ -17,7 +17,6 @@ const ada: SignedIn = {
     requiredAcr: null,
     reachableAcr: "urn:countersign:pwd",
     hasSecondFactor: false,
-    expiresAt: 20_000,
   },
   user: {
     id: "ada",
