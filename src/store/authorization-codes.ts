@@ -21,7 +21,7 @@ import { strongEnough } from "./sessions.ts";
 import { amongKeys, hex, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
-import { subjectOf } from "./users.ts";
+import { SUBJECT_JSON } from "./users.ts";
 
 const NEW = without(AUTHORIZATION_CODES.members, [
   "createdAt",
@@ -53,7 +53,7 @@ const ISSUE = statement(
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled and users.epoch = sessions.user_epoch
      where ${amongKeys("sessions.id", "session_id", "input")} and ${isClientEnabled("i.client_id", "i.document_client")}
-       and ${strongEnough("sessions", "users", "i.required_acr")}
+       and ${strongEnough("i.required_acr")}
        and (i.required_max_age is null or sessions.proved_at >= now() - make_interval(secs => i.required_max_age))
      order by sessions.id for share of sessions),
    agreed as materialized (
@@ -97,7 +97,7 @@ const ISSUE = statement(
 
 const BY_HASH = rowsStatement(
   "code_by_hash",
-  `select encode(code_hash, 'hex') as key, ${AUTHORIZATION_CODES.select(STATE)}, ${seconds("now()")} as now, ${subjectOf("users")} as subject,
+  `select encode(code_hash, 'hex') as key, ${AUTHORIZATION_CODES.select(STATE)}, ${seconds("now()")} as now, ${SUBJECT_JSON} as subject,
      ${pausedFor("authorization_codes.client_id", "authorization_codes.user_id")} as "agentPaused", ${termsAmong("authorization_codes.resources")} as "resourceTerms"
    from authorization_codes join users on users.id = authorization_codes.user_id
    where ${amongKeys("code_hash", "decode(key, 'hex')", "unnest($1::text[]) as key")}`,

@@ -9,7 +9,7 @@ import type {
   RootGrant,
 } from "../accounts/delegations.ts";
 import { auditEach } from "./audit-log.ts";
-import { APPLICATION, CHAIN, END, GRANT_END, madeBy, namedClient, userOf } from "./delegations.ts";
+import { APPLICATION, CHAIN, cutBy, END, GRANT_END, namedClient, userOf } from "./delegations.ts";
 import { endGrants } from "./grant-rows.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { firstRow, jsonRows, type Parameter, preciseSeconds, rowsOf, type Sql, type Statement, statement, type Tx } from "./sql.ts";
@@ -72,7 +72,7 @@ const cutting = (name: string, where: string, exists: string) =>
   statement(
     name,
     `with ended as (
-       update delegations set cut_at = now(), ${madeBy("cut", "$1")}
+       update delegations set ${cutBy("$1")}
        where cut_at is null and ($2::uuid is null or user_id = $2::uuid) and ${where}
        returning jti, user_id, grant_id, actor as client_id),
      ${logged("ended.jti", "ended.grant_id")}

@@ -24,9 +24,9 @@ const PAUSED = pausedFor("above.actor", "above.user_id");
 /** Whether something on a path ended or is paused. */
 export const endedAbove = (path: string): string => onPath(path, `${ENDED} or ${PAUSED}`);
 
-/** Assignments that name who made a change, as its audit record does. @param entry SQL parameter with the records, a jsonb array */
-export const madeBy = (change: string, entry: string): string =>
-  `${change}_by_type = ${entry}::jsonb -> 0 -> 'actor' ->> 'type', ${change}_by = ${entry}::jsonb -> 0 -> 'actor' ->> 'id'`;
+/** Assignments that cut a delegation and name who did, as the audit record does. @param entry SQL parameter with the records, a jsonb array */
+export const cutBy = (entry: string): string =>
+  `cut_at = now(), cut_by_type = ${entry}::jsonb -> 0 -> 'actor' ->> 'type', cut_by = ${entry}::jsonb -> 0 -> 'actor' ->> 'id'`;
 
 /** The user to whom a query is limited; null: none. */
 export const userOf = (whose: Whose): string | null => (whose.kind === "user" ? whose.userId : null);

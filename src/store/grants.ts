@@ -15,7 +15,7 @@ const OPEN = statement(
      select input.*, null::jsonb as document_client, sessions.grant_id as earlier, sessions.user_epoch, ${clientEpoch("input.client_id")} as client_epoch from input
        join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
        join users on users.id = input.user_id
-     where ${partiesEnabled("input", "null")} and not ${userEpochPassed("sessions")} and ${strongEnough("sessions", "users")}
+     where ${partiesEnabled("input", "null")} and not ${userEpochPassed("sessions")} and ${strongEnough()}
      for no key update of sessions),
    ${openGrants("valid")},
    ${endGrants("id = any(array(select earlier from valid))", "signed_out_at")},

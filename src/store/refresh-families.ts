@@ -8,7 +8,7 @@ import { clientEpochPassed, documentClientOf, endGrants, partiesLive } from "./g
 import { termsAmong } from "./resources.ts";
 import { amongKeys, fromHex, hex, jsonRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
 import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
-import { subjectOf } from "./users.ts";
+import { SUBJECT_JSON } from "./users.ts";
 
 /** Audience values that name a disabled client, or neither a client nor a web URI (a resource). The grant's client has authenticated. */
 const absentClients = `array(
@@ -28,7 +28,7 @@ const HOLDING = rowsStatement(
    select key, family.id::text as "familyId", grants.id::text as "grantId", ${GRANTS.select(["clientId", "scopes", "audience", "authTime", "authentication", "documentClient"])},
      ${absentClients} as "absentClients", ${REFRESH_FAMILIES.select(["expiresAt", "cnf"], "family")},
      family.revoked_at is not null or grants.revoked_at is not null or users.epoch <> grants.user_epoch or ${clientEpochPassed("grants")} as revoked,
-     ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${subjectOf("users")} as subject,
+     ${seconds("used_at")} as "usedAt", encode(family.current_hash, 'hex') as "currentHash", ${seconds("now()")} as now, ${SUBJECT_JSON} as subject,
      ${pausedFor("grants.client_id", "grants.user_id")} as "agentPaused", ${termsAmong("audience")} as "resourceTerms"
    from found join refresh_families family on family.id = found.id join grants on grants.id = family.grant_id join users on users.id = grants.user_id`,
 );

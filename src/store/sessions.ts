@@ -43,9 +43,9 @@ const session = (from: string, user: string): string =>
 /** The place of a class in the order of strength; 1 is the weakest. */
 const rank = (acr: string): string => `coalesce(array_position(array[${ACR_VALUES.map((value) => `'${value}'`).join(", ")}], ${acr}), 1)`;
 
-/** Whether a session is as strong as its user's realm and a request demand. @param acr SQL expression, may be null */
-export const strongEnough = (sessions: string, users: string, acr = "null"): string =>
-  `${rank(`${sessions}.proved_acr`)} >= greatest(${rank(acr)}, ${rank(demandedOf(users))})`;
+/** Whether a session is as strong as its user's realm and a request demand, by rows of `sessions` and `users`. @param acr SQL expression, may be null */
+export const strongEnough = (acr = "null"): string =>
+  `${rank("sessions.proved_acr")} >= greatest(${rank(acr)}, ${rank(demandedOf("users"))})`;
 
 // Locks the proved password or passkey until the session is stored: what changes the password, or removes all ways in, waits, and then ends the
 // session (PasswordChanges.change, AddressChanges.stop). The app of a user may have been confirmed since the proof; a session that a new password starts

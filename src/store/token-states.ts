@@ -3,10 +3,10 @@ import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core
 import { isUuid } from "../random.ts";
 import { auditEach } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
-import { endedAbove, madeBy, pausedFor } from "./delegations.ts";
+import { cutBy, endedAbove, pausedFor } from "./delegations.ts";
 import { isClientEnabled } from "./grant-rows.ts";
 import { execute, jsonRows, readRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
-import { subjectOf } from "./users.ts";
+import { SUBJECT_JSON } from "./users.ts";
 
 // A delegated token depends on its whole path: what is cut, revoked or disabled above it ends it too. `limit 1` makes the planner look up
 // each row by key: it takes a batch for a hundred rows, and would join tables of some thousands by reading them whole.
@@ -20,7 +20,7 @@ const OF = rowsStatement(
        and coalesce(clients.enabled, grants.document_client is not null and i.delegation_id is null) as "clientEnabled",
      case when grants.id is not null then json_build_object(
        'grantId', grants.id, 'authTime', ${seconds("grants.auth_time")}, 'signedOut', grants.signed_out_at is not null or grants.user_epoch <> users.epoch) end as root,
-     case when users.id is not null then ${subjectOf("users")} end as subject
+     case when users.id is not null then ${SUBJECT_JSON} end as subject
    from jsonb_to_recordset($1::jsonb) as i(n int, jti text, client_id text, client_record uuid, grant_id uuid, user_id uuid, delegation_id uuid, agent text)
      left join lateral (select true as is_revoked from revocations where revocations.jti = i.jti limit 1) revoked on true
      left join lateral (
@@ -41,7 +41,7 @@ const REVOKE = statement(
      insert into revocations (jti, client_id, expires_at) select $1, $2, to_timestamp($3::float8) where to_timestamp($3::float8) > now()
      on conflict (jti) do nothing returning jti),
    cut as (
-     update delegations set cut_at = now(), ${madeBy("cut", "$4")}
+     update delegations set ${cutBy("$4")}
      where id = $5::uuid and jti = $1 and cut_at is null and to_timestamp($3::float8) > now()),
    logged as (${auditEach("ended", "$4")})
    select 1 as ended from ended`,

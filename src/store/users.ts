@@ -20,10 +20,9 @@ export const USER = without(USERS.members, ["emailKey", "epoch", "deletedAt"]);
 /** A User as JSON, of a row of `users`, beside what else is selected. */
 export const USER_JSON = `(select row_to_json(found) from (select ${USERS.select(USER)}) as found) as "user"`;
 
-/** SQL for a Subject as JSON. @param users `users` or its alias */
-export const subjectOf = (users: string): string =>
-  `json_build_object('userId', ${users}.id, 'enabled', ${users}.enabled, 'email', ${users}.email, 'emailVerified', ${users}.email_verified,
-     'firstName', ${users}.first_name, 'lastName', ${users}.last_name, 'role', ${users}.role)`;
+/** SQL for a Subject as JSON, of a row of `users`. */
+export const SUBJECT_JSON = `json_build_object('userId', users.id, 'enabled', users.enabled, 'email', users.email, 'emailVerified', users.email_verified,
+     'firstName', users.first_name, 'lastName', users.last_name, 'role', users.role)`;
 
 /** Makes addresses comparable: lower case, in one Unicode form. Computed here, because the database's lower() depends on its locale. */
 export const emailKey = (email: string): string => email.normalize("NFC").toLowerCase();
