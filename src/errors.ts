@@ -40,6 +40,12 @@ export const CATALOGUE = {
 
 export type RefusalCode = keyof typeof CATALOGUE;
 
+/** A fault of one member of an input. The message is public and never contains a value. */
+export interface Issue {
+  readonly path: string;
+  readonly message: string;
+}
+
 /** What a refusal may add to its code. `description` is public: fixed words, never a value from the request. */
 export interface RefusalDetail {
   readonly description?: string;
@@ -52,7 +58,7 @@ export interface RefusalDetail {
   /** The nonce that a proof of possession must contain (RFC 9449 §8). */
   readonly dpopNonce?: string;
   /** Faults by the member of a JSON body. */
-  readonly issues?: readonly { readonly path: string; readonly message: string }[];
+  readonly issues?: readonly Issue[];
   /** The name of the rule that failed; never sent. */
   readonly rule?: string;
   readonly cause?: unknown;

@@ -1,4 +1,5 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
+import type { Issue } from "../errors.ts";
 import { isUuid } from "../random.ts";
 import { CommandFailure, EXIT, PartlyDone, shownFile, textIn } from "./failure.ts";
 import { confirm, everyPage, type Listed, listed, type managementCommands, type Output } from "./management-api.ts";
@@ -143,7 +144,7 @@ function shown(faults: readonly string[]): string {
 }
 
 /** An issue of a request with these lines, which names the line of the file instead of the index. */
-function faultOf({ path, message }: { readonly path: string; readonly message: string }, lines: readonly Line[]): string {
+function faultOf({ path, message }: Issue, lines: readonly Line[]): string {
   const [, index = "", member = ""] = /^users\.(\d+)\.?(.*)$/.exec(path) ?? [];
   const line = lines[Number(index)]?.line;
   const place = index === "" || line === undefined ? path : `line ${line}:${member && ` ${member}`}`;

@@ -1,10 +1,8 @@
+import type { Issue } from "../errors.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CONFIDENTIAL_GRANT_TYPES, type GrantType } from "../protocol/grants.ts";
 import { type AuthMethod, type ClientSettings, demandsOf } from "./client.ts";
 import { redirectUriFault } from "./redirect-uri.ts";
-
-/** A fault of one member. The message is public and never contains a value. */
-export type Incoherence = { readonly path: string; readonly message: string };
 
 /** Whether a client authenticates with a secret that this server issued. */
 export const usesSecret = (method: AuthMethod): boolean => method === "client_secret_basic" || method === "client_secret_post";
@@ -17,7 +15,7 @@ export const impliedResponseTypes = (grantTypes: readonly GrantType[]): readonly
  * Grants that need client authentication, of a client that has none. Registration refuses them. A provisioning file may contain them; the
  * token endpoint then refuses their use (docs/protocol.md#token-exchange-rules). Pure.
  */
-export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Incoherence[] =>
+export const uselessGrants = (client: Pick<ClientSettings, "grantTypes" | "tokenEndpointAuthMethod">): readonly Issue[] =>
   client.tokenEndpointAuthMethod === "none" && client.grantTypes.some((grant) => CONFIDENTIAL_GRANT_TYPES.includes(grant))
     ? [{ path: "tokenEndpointAuthMethod", message: "none cannot be combined with a grant that requires client authentication" }]
     : [];
@@ -35,8 +33,8 @@ function backchannelFault(uri: string, environment: ClientSettings["environment"
  * Contradictions in the record of a client. Pure. private_key_jwt does not require keys: an operator may add them later.
  * @see RFC 7591 §2, docs/protocol.md#clients, docs/protocol.md#redirect-uris
  */
-export function incoherences(client: ClientSettings): readonly Incoherence[] {
-  const found: Incoherence[] = [];
+export function incoherences(client: ClientSettings): readonly Issue[] {
+  const found: Issue[] = [];
   const fault = (path: string, message: string): void => {
     found.push({ path, message });
   };

@@ -1,6 +1,6 @@
+import type { Issue } from "../errors.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
 import { CLIENT_ASSERTION_ALGORITHMS } from "./client.ts";
-import type { Incoherence } from "./coherence.ts";
 import type { AssertionAlgorithm } from "./public-keys.ts";
 
 /** Platforms whose tokens say which workload holds them. @see docs/workloads.md */
@@ -92,9 +92,9 @@ function urlFault(text: string, allowPrivate: boolean): string | undefined {
 }
 
 /** Contradictions in the settings of a platform. Pure. */
-export function trustFaults(trust: WorkloadTrust): readonly Incoherence[] {
+export function trustFaults(trust: WorkloadTrust): readonly Issue[] {
   const { issuer, kind, jwksUri, bundleEndpoint, allowPrivate } = trust;
-  const faults: (Incoherence | undefined)[] = [];
+  const faults: (Issue | undefined)[] = [];
   const at = (path: string, message: string | undefined) => faults.push(message === undefined ? undefined : { path, message });
   if (kind === "spiffe") {
     at("issuer", TRUST_DOMAIN.test(issuer) ? undefined : "must be a trust domain, such as spiffe://example.org");

@@ -1,10 +1,10 @@
 import type { Role } from "../accounts/ports.ts";
 import type { DeveloperRule } from "../accounts/sign-up-policy.ts";
 import { type Client, type ClientSettings, DEFAULT_SETTINGS, MANAGE_CLIENTS, SETTING_MEMBERS } from "../clients/client.ts";
-import { type Incoherence, impliedResponseTypes, incoherences, uselessGrants, usesSecret } from "../clients/coherence.ts";
+import { impliedResponseTypes, incoherences, uselessGrants, usesSecret } from "../clients/coherence.ts";
 import type { ClientChange } from "../clients/ports.ts";
 import { trustFaults, type WorkloadTrust, workloadDefaults } from "../clients/workload.ts";
-import { Refusal } from "../errors.ts";
+import { type Issue, Refusal } from "../errors.ts";
 import { merged } from "../merged.ts";
 import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
@@ -19,7 +19,7 @@ export function assertUsable(settings: Pick<ClientSettings, "grantTypes" | "toke
 }
 
 /** @throws {Refusal} invalid_request, with an issue for each invalid member */
-function assertNone(issues: readonly Incoherence[]): void {
+function assertNone(issues: readonly Issue[]): void {
   if (issues.length > 0)
     throw new Refusal("invalid_request", "client_incoherent", { description: "The client would contradict itself.", issues });
 }

@@ -4,7 +4,7 @@ import { ZodError } from "zod";
 import type { AuditActor, AuditEntry, AuditEvent } from "../audit.ts";
 import { CONSOLE_CLIENT_ID } from "../clients/client.ts";
 import type { Reach } from "../clients/ports.ts";
-import { CATALOGUE, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
+import { CATALOGUE, type Issue, isRefusal, Refusal, type RefusalCode } from "../errors.ts";
 import { isAsStrong, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { parseBearer } from "../protocol/form.ts";
 import { issueWords } from "../protocol/issue-messages.ts";
@@ -54,7 +54,7 @@ export interface ManagementContext {
 interface PublicError {
   readonly error: RefusalCode | "server_error";
   readonly message: string;
-  readonly issues?: readonly { readonly path: string; readonly message: string }[];
+  readonly issues?: readonly Issue[];
   readonly retryAfter?: number;
   readonly acrValues?: string;
   readonly maxAge?: number;

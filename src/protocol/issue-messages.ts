@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import type { Issue } from "../errors.ts";
 
 const TYPES: ReadonlyMap<string, string> = new Map([
   ["string", "a text"],
@@ -18,7 +19,7 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
 const OF_THE_LIBRARY = /^(?:Invalid|Too|Unrecognized)/;
 
 /** The faults of an input, each with the path of its member. Unknown members have their own paths. */
-export const issuesOf = (error: z.core.$ZodError): { readonly path: string; readonly message: string }[] =>
+export const issuesOf = (error: z.core.$ZodError): Issue[] =>
   error.issues.flatMap((issue) => {
     const pathOf = (...more: readonly string[]) => [...issue.path.map(String), ...more].join(".");
     return issue.code === "unrecognized_keys"

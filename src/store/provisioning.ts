@@ -1,5 +1,5 @@
 import type { AuditActor } from "../audit.ts";
-import { isRefusal, Refusal } from "../errors.ts";
+import { type Issue, isRefusal, Refusal } from "../errors.ts";
 import type { Provisioner, ProvisionSummary } from "../management/ports.ts";
 import type { ProvisionFile } from "../management/provision.ts";
 import { realmNameFault } from "../management/record-inputs.ts";
@@ -53,8 +53,6 @@ async function applyRealm({ name, ...change }: FileRealm, event: Event, tx: Tx):
   const known = await find();
   return outcomeOf(known && (await changeRealm(tx, known.id, change, { ...audit, reason: "changed" })), "realm_just_removed");
 }
-
-type Issue = NonNullable<Refusal["detail"]["issues"]>[number];
 
 /** @returns undefined where the file leaves the owner out, null where it names none, false for an unknown address */
 async function ownerOf(email: string | null | undefined, tx: Tx): Promise<string | null | undefined | false> {
