@@ -38,9 +38,9 @@ export function incoherences(client: ClientSettings): readonly Issue[] {
   const fault = (path: string, message: string): void => {
     found.push({ path, message });
   };
-  const usesCode = client.grantTypes.includes("authorization_code");
-  if (usesCode !== client.responseTypes.includes("code"))
-    fault("responseTypes", "must be code if, and only if, grantTypes has authorization_code");
+  // The other way round is no contradiction: what a client may do follows from its grants alone.
+  if (client.grantTypes.includes("authorization_code") && !client.responseTypes.includes("code"))
+    fault("responseTypes", "must have code with the grant authorization_code");
   for (const member of ["redirectUris", "postLogoutRedirectUris"] as const) {
     client[member].forEach((uri, index) => {
       const wrong = redirectUriFault(uri, client);

@@ -258,8 +258,8 @@ describe("contract: provisioning", () => {
     ],
     [
       "a client with contradictory members",
-      { clients: [{ ...plan.clients[0], responseTypes: ["code"] }] },
-      "clients.0.responseTypes: must be code if",
+      { clients: [{ ...plan.clients[0], grantTypes: ["authorization_code"], responseTypes: [] }] },
+      "clients.0.responseTypes: must have code with",
     ],
   ] as const)("rejects %s and writes nothing", async ([, content, fault]) => {
     const env = { DATA_DIR: await aDataDirectory() };

@@ -10,7 +10,7 @@ describe("coherence of a client's members", () => {
     ["as it is", {}, []],
     ["no redirect URI yet", { redirectUris: [] }, []],
     ["private_key_jwt without keys yet", { tokenEndpointAuthMethod: "private_key_jwt" }, []],
-    ["code without authorization_code", { grantTypes: ["client_credentials"] }, ["responseTypes"]],
+    ["code without authorization_code", { grantTypes: ["client_credentials"] }, []],
     ["authorization_code without code", { responseTypes: [] }, ["responseTypes"]],
     ["public with codes", { tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code", "refresh_token"] }, []],
     ["http on loopback in production", { redirectUris: ["https://a.test/", "http://127.0.0.1/cb"] }, ["redirectUris.1"]],
