@@ -134,6 +134,12 @@ describe("configuration defaults", () => {
     expect(loadConfig({ ...PRODUCTION, DEFAULT_CLIENT_ENVIRONMENT: "staging" }).defaultClientEnvironment).toBe("staging");
   });
 
+  test("an address may sign up 10 times an hour in production, and 1000 times elsewhere", () => {
+    expect(loadConfig(PRODUCTION).signUp.rate).toEqual({ points: 10, seconds: 3600 });
+    expect(loadConfig({}).signUp.rate).toEqual({ points: 1000, seconds: 3600 });
+    expect(loadConfig({ SIGN_UP_RATE_LIMIT: "3" }).signUp.rate.points).toBe(3);
+  });
+
   test("an empty value is treated as unset", () => {
     expect(loadConfig({ PORT: "", JWT_ISSUER: " ", SMTP_URL: "" }).issuer).toBe("http://localhost:3000");
   });

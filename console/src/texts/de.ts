@@ -728,6 +728,7 @@ export const de: Texts = {
         "Mails werden in Dateien unter DATA_DIR/outbox geschrieben und ihre Pfade protokolliert, in der Entwicklung mit dem Link darin",
       MAIL_FROM: "Countersign <no-reply@…> beim Host des Ausstellers",
       BRAND_NAME: "Countersign",
+      SIGN_UP_RATE_LIMIT: "1000; mit NODE_ENV=production 10",
       DEFAULT_CLIENT_ENVIRONMENT: "development; mit NODE_ENV=production production",
       WALLET_ISSUER_ROOTS: "Schlüssel kommen nur aus /.well-known/jwt-vc-issuer des Ausstellers",
       WALLET_VERIFIER_CERT: "Unsignierte Anfragen, die nur die Adresse für die Antwort nennen",

@@ -40,7 +40,9 @@ export const USER_SETTINGS = {
     oneOf(["all", "role", "operators"]).default("all"),
     "Who may make clients: every user (`all`), users whom an operator gave the role `developer` (`role`), or operators alone (`operators`). Unless it is `all`, users sign up with the role `user`.",
   ),
-  SIGN_UP_RATE_LIMIT: users(whole(1, 1_000_000, "a number of requests").default(10), "Accounts that one address may create in a window."),
+  SIGN_UP_RATE_LIMIT: users(whole(1, 1_000_000, "a number of requests").optional(), "Accounts that one address may create in a window.", {
+    unset: "`1000`; with NODE_ENV=production `10`",
+  }),
   SIGN_UP_RATE_WINDOW: users(seconds(1, DAY).default(3600), "Seconds of that window."),
 };
 
