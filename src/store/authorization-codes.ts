@@ -17,7 +17,7 @@ import {
   storedClient,
 } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
-import { strongEnough } from "./sessions.ts";
+import { demandedOf, strongEnough } from "./sessions.ts";
 import { amongKeys, hex, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
 import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
@@ -38,6 +38,9 @@ const covers = `consents.user_id = i.user_id and ${unindexedText("consents.clien
        and consents.allowed @> i.requested
        and ${amongKeys("consents.user_id", "user_id", "input")}`;
 
+/** What a code states of the sign-in where only the user's realm demands one. */
+const BY_REALM = JSON.stringify({ requested: [], inIdToken: false } satisfies CodeBinding["stated"]);
+
 // Locks session and consent until the code is stored: ending either waits for that, and then finds the code (Sessions.endAll,
 // Consents.revoke). All sessions of a batch are locked before its consents: a sorted CTE is read to its end before its first row is locked
 // (docs/decisions/0014). Pushed requests are locked after both, so that only an issue with session and consent uses one up. Codes are inserted in order: of two issues of one code the second waits for the first.
@@ -49,7 +52,8 @@ const ISSUE = statement(
        required_acr text, required_max_age int, pushed_request text, audit jsonb)),
    present as materialized (
      select i.n, i.user_id, i.client_id, i.client_fingerprint, i.requested, sessions.user_epoch,
-       i.authentication || jsonb_build_object('acr', sessions.proved_acr, 'amr', sessions.amr) as authentication from input i
+       coalesce(i.authentication, case when ${demandedOf("users")} is not null then '${BY_REALM}'::jsonb end)
+         || jsonb_build_object('acr', sessions.proved_acr, 'amr', sessions.amr) as authentication from input i
        join sessions on sessions.id = i.session_id and sessions.user_id = i.user_id and ended_at is null and expires_at > now()
        join users on users.id = i.user_id and users.enabled and users.epoch = sessions.user_epoch
      where ${amongKeys("sessions.id", "session_id", "input")} and ${isClientEnabled("i.client_id", "i.document_client")}

@@ -30,7 +30,7 @@ import { SESSIONS, USERS } from "./tables/accounts.ts";
 import { hasApp, USER } from "./users.ts";
 
 /** The class that the realm of a user demands, or null. @param user `users`, or a CTE that returns its rows */
-const demandedOf = (user: string): string => `(select required_acr from realms where realms.id = ${user}.realm_id)`;
+export const demandedOf = (user: string): string => `(select required_acr from realms where realms.id = ${user}.realm_id)`;
 
 /** A Session. @param from `sessions`, or a CTE that returns its rows  @param user `users`, or a CTE likewise */
 const session = (from: string, user: string): string =>

@@ -4,7 +4,9 @@ import { registerDoctorCommand } from "../../src/cli/doctor/command.ts";
 import { registerRealmCommands } from "../../src/cli/realms.ts";
 import { registerUserCommands } from "../../src/cli/users.ts";
 import { operatorAt } from "../support/admin.ts";
+import { withApp } from "../support/authenticator-app.ts";
 import { aBrowser } from "../support/browser.ts";
+import { claimsOf } from "../support/flow.ts";
 import { OPERATOR, PROVISIONED, startServer, type TestServer } from "../support/server.ts";
 import { aTerminal, type Registers } from "../support/terminal.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
@@ -69,6 +71,21 @@ describe("a realm that demands a stronger sign-in", () => {
     await browser.submit(await browser.follow("/login"), { email, password: PASSWORD });
     expect((await browser.json("/auth/login", { email, password: PASSWORD })).status).toBe(403);
     expect((await browser.follow("/account")).url).toBe(`${server.url}/account`);
+  });
+
+  test("has its users' tokens say how they signed in, as a request that asks for it has, and leaves the ID token as it is", async () => {
+    const { setUp: browser, id } = await withApp(server);
+    const asked = { scope: "openid offline_access" };
+    const before = await server.tokens(server.clients.web, browser, asked);
+    await operator.users.setRealm.mutate({ id, realmId: realms.strict ?? "" });
+    const issued = await server.tokens(server.clients.web, browser, asked);
+    const { auth_time } = claimsOf(issued.id_token);
+    const said = { acr: MFA, amr: ["pwd", "otp", "mfa"], auth_time };
+    expect(claimsOf(issued.access_token)).toMatchObject(said);
+    expect((await server.introspect(server.clients.web, issued.access_token)).body).toMatchObject(said);
+    expect(claimsOf((await server.refresh(server.clients.web, issued.refresh_token)).body.access_token)).toMatchObject(said);
+    expect(claimsOf(issued.id_token)).not.toHaveProperty("acr");
+    expect(claimsOf((await server.refresh(server.clients.web, before.refresh_token)).body.access_token)).not.toHaveProperty("acr");
   });
 });
 
