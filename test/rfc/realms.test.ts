@@ -73,6 +73,23 @@ describe("a realm that demands a stronger sign-in", () => {
     expect((await browser.follow("/account")).url).toBe(`${server.url}/account`);
   });
 
+  test("leads users who accept an invitation to set that up, and users who sign up where the default realm demands it", async () => {
+    const led = async (path: string, email: string) => {
+      const browser = aBrowser(server.url);
+      const { url } = await browser.submit(await browser.follow(path), { email, password: PASSWORD });
+      return url;
+    };
+    const email = "invited@strict.test";
+    await operator.users.invite.mutate({ email, realmId: realms.strict });
+    const invited = `/invitation?token=${await server.verificationToken(email)}`;
+    expect(await led(invited, email)).toBe(`${server.url}/login/set-up`);
+    const id = realms.default ?? "";
+    await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: MFA });
+    expect(await led("/signup", "newcomer@strict.test")).toBe(`${server.url}/login/set-up`);
+    await operator.realms.setRequiredAcr.mutate({ id, requiredAcr: null });
+    expect(await led("/signup", "later@strict.test")).toContain(`${server.url}/account?done=joined.`);
+  });
+
   test("has its users' tokens say how they signed in, as a request that asks for it has, and leaves the ID token as it is", async () => {
     const { setUp: browser, id } = await withApp(server);
     const asked = { scope: "openid offline_access" };

@@ -248,14 +248,22 @@ export function unreachedByRealm({ requiredAcr, reachableAcr }: Session, ports: 
   return isAsStrong(settableAcr(ports), requiredAcr) ? shortClass(requiredAcr) : undefined;
 }
 
+/**
+ * The path where a user goes on who has just signed in. What the realm demands and they have not set up comes first; an application's request
+ * is led there by its own demand.
+ */
+export const pathFrom = (
+  { site, ports }: Visit,
+  { session }: NewSession,
+  returnTo: ReturnTo,
+  path = destinationOf(site, returnTo),
+): string => (returnTo.requestId === undefined && unreachedByRealm(session, ports) !== undefined ? site.path(SET_UP, returnTo) : path);
+
 /** Gives a browser the session of a user who has signed in. @returns the path where they go on */
 export async function enterBrowser(visit: Visit, entered: NewSession, returnTo: ReturnTo): Promise<string> {
-  const { site, ports } = visit;
   await startBrowserSession(visit, entered);
   visit.cookies.endPendingAction(visit.ctx);
-  // An application's request is led there by its own demand.
-  const unreached = returnTo.requestId === undefined && unreachedByRealm(entered.session, ports) !== undefined;
-  return unreached ? site.path(SET_UP, returnTo) : destinationOf(site, returnTo);
+  return pathFrom(visit, entered, returnTo);
 }
 
 /** Seconds that a browser remembers a pending action, and that an application's request waits for a user who has to read a mail. */

@@ -10,6 +10,7 @@ import {
   type FormHandlers,
   failedAccountForm,
   formFor,
+  pathFrom,
   queryMember,
   startBrowserSession,
   type Visit,
@@ -70,18 +71,21 @@ export const invitationPage = (path: Path): FormHandlers => ({
     const { ctx, ports } = visit;
     const form = await formFor(visit, PURPOSE);
     const [link, email, password] = [form.get("token") ?? "", form.get("email") ?? "", form.get("password") ?? ""];
+    const enter = async (session: NewSession) => {
+      await startBrowserSession(visit, session);
+      const page = path === "/setup" ? donePath(visit, ACCOUNT_START, SET_UP_DONE) : ACCOUNT_START;
+      sendRedirect(ctx, pathFrom(visit, session, {}, visit.site.path(page)));
+    };
     try {
       const { token, ...newcomer } = assertShape(InvitationBody, { token: link, email, password });
       const user = await acceptInvitation(token, newcomer, ports, visit.caller);
-      const session = await signInNewcomer({ user, generation: 0 }, "invitation", ports, browserCaller(visit));
-      await startBrowserSession(visit, session);
+      await enter(await signInNewcomer({ user, generation: 0 }, "invitation", ports, browserCaller(visit)));
     } catch (error) {
       const isUsed = isRefusal(error) && error.reason === INVITATION_UNUSABLE;
       const session = isUsed ? await opened(visit, email, password) : undefined;
       if (session === undefined) return show(visit, path, link, email, await failedAccountForm(visit, error, form));
-      await startBrowserSession(visit, session);
+      await enter(session);
     }
-    sendRedirect(ctx, visit.site.path(path === "/setup" ? donePath(visit, ACCOUNT_START, SET_UP_DONE) : ACCOUNT_START));
   },
 });
 

@@ -14,6 +14,7 @@ import {
   failedAccountForm,
   failedForm,
   formFor,
+  pathFrom,
   queryForm,
   returnToOf,
   returnToStarted,
@@ -79,8 +80,8 @@ async function enter(visit: Visit, account: NewAccount, returnTo: ReturnTo): Pro
   const { ports, site } = visit;
   const session = await signInNewcomer(account, "sign_up", ports, browserCaller(visit));
   await startBrowserSession(visit, session);
-  const page = returnTo.next ?? donePath(visit, ACCOUNT_START, "joined");
-  sendRedirect(visit.ctx, returnTo.requestId === undefined ? site.path(page) : site.path("/consent", returnTo));
+  const joined = returnToMember(returnTo) === undefined ? site.path(donePath(visit, ACCOUNT_START, "joined")) : undefined;
+  sendRedirect(visit.ctx, pathFrom(visit, session, returnTo, joined));
 }
 
 const AGAIN = "again";
