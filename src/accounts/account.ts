@@ -186,7 +186,7 @@ export type Wording = { readonly [L in Language]?: string | undefined };
 export type ScopeDescription = { readonly name: string; readonly title: Wording; readonly detail: Wording };
 
 export interface ScopeDescriptions {
-  /** The descriptions that operators of a realm gave to some of these scopes, by name. */
+  /** How operators describe some of these scopes, by name: in a realm, else in the default one, in which the clients are. */
   of(realmId: string, names: readonly string[]): Promise<ReadonlyMap<string, ScopeDescription>>;
 }
 

@@ -19,8 +19,8 @@ export type ShownRecord = Pick<ResourceRecord, "resource" | "name" | "scopes">;
 
 export interface ShownResources {
   /**
-   * What the records of a user's realm say about these resources, in the spelling that is asked for; where it has none, those of the default
-   * realm, in which the clients are.
+   * What the records of a user's realm say about these resources, in the spelling that is asked for; and of resources and scopes of which they
+   * say nothing, those of the default realm, in which the clients are.
    */
   shown(realmId: string, resources: readonly string[]): Promise<readonly ShownRecord[]>;
 }

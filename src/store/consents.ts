@@ -133,7 +133,10 @@ const DESCRIPTION_LIST: ListDescription<"name"> = {
 };
 
 const SCOPE_SQL = statements("scope", {
-  descriptionsOf: "select name, title, detail from scope_descriptions where realm_id = $1::uuid and name = any ($2::text[])",
+  descriptionsOf: `select distinct on (described.name) described.name, title, detail
+   from scope_descriptions as described join realms on realms.id = described.realm_id
+   where described.name = any ($2::text[]) and (realms.id = $1::uuid or realms.name = 'default')
+   order by described.name, realms.id = $1::uuid desc`,
   // An unchanged description is neither written nor recorded.
   describe: `with realm as (select id from realms where id = $1::uuid),
      before as (select from scope_descriptions where realm_id = $1::uuid and name = $2),

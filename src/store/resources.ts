@@ -1,6 +1,6 @@
 import { realmUri } from "../audit.ts";
 import type { ManagedResources, OfferedScopes, ResourceDirectory, ResourceSort, ShownRecord, ShownResources } from "../resources/ports.ts";
-import { type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
+import { type ResourceScope, type ResourceTerms, resourceKey, SETTING_MEMBERS } from "../resources/resource.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { managedRecords } from "./managed-records.ts";
 import { isStorable, readRows, rowsStatement, type Sql, statement, type Tx } from "./sql.ts";
@@ -46,21 +46,31 @@ export const offeredScopes = (sql: Tx): OfferedScopes => ({
 
 const SHOWN = statement(
   "resources_shown",
-  `select distinct on (resources.resource) ${RESOURCES.select(["resource", "name", "scopes"])}
+  `select ${RESOURCES.select(["resource", "name", "scopes"])}
    from resources join realms on realms.id = resources.realm_id
    where resources.resource = any($2::text[]) and (realms.id = $1::uuid or realms.name = 'default')
-   order by resources.resource, realms.id = $1::uuid desc`,
+   order by realms.id = $1::uuid desc`,
 );
+
+/** The scopes of one resource in several records. Of those that describe a scope the first counts. Pure. */
+function wordedBy(records: readonly Pick<ShownRecord, "scopes">[]): readonly ResourceScope[] {
+  const worded = new Map<string, ResourceScope>();
+  for (const scope of records.flatMap(({ scopes }) => scopes)) {
+    const isDescribed = Object.keys(worded.get(scope.name)?.title ?? {}).length > 0;
+    if (!isDescribed) worded.set(scope.name, scope);
+  }
+  return [...worded.values()];
+}
 
 export const shownResources = (sql: Tx): ShownResources => ({
   shown: async (realmId, resources) => {
     const asked = [...new Set(resources.filter(isStorable))];
     if (asked.length === 0) return [];
     const found = await sql.query<ShownRecord>(SHOWN, [realmId, asked.map(resourceKey)]);
-    const shown: ShownRecord[] = [];
-    for (const resource of asked)
-      for (const record of found) if (record.resource === resourceKey(resource)) shown.push({ ...record, resource });
-    return shown;
+    return asked.flatMap((resource) => {
+      const records = found.filter((record) => record.resource === resourceKey(resource));
+      return records.slice(0, 1).map(({ name }) => ({ resource, name, scopes: wordedBy(records) }));
+    });
   },
 });
 

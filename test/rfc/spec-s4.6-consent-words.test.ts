@@ -85,11 +85,53 @@ describe("scope texts on the consent page", () => {
     const ofAll = await shown();
     expect(ofAll).toContain("CRM all");
     expect(ofAll).toContain("Read for all");
-    await resources.create.mutate({ ...record("guests"), realmId });
+    const { scopes, ...named } = record("guests");
+    await resources.create.mutate({ ...named, realmId });
+    const namedByGuests = await shown();
+    expect(namedByGuests).toContain("CRM guests");
+    expect(namedByGuests).toContain("Read for all");
+    await resources.update.mutate({ resource, realmId, scopes: [{ name: "crm:read" }] });
+    expect(await shown()).toContain("Read for all");
+    await resources.update.mutate({ resource, realmId, scopes });
     const ofGuests = await shown();
     expect(ofGuests).toContain("CRM guests");
     expect(ofGuests).toContain("Read for guests");
     expect(await consent({ resource })).toContain("Read for all");
+  });
+
+  test("stand below the resource to which the record in the default realm says that they belong", async () => {
+    const { resources, realms } = operator.operator;
+    const [crm, files] = ["https://crm-2.example.test/mcp", "https://files.example.test/mcp"];
+    await resources.create.mutate({ resource: crm, name: "Customers", scopes: [{ name: "crm:read" }] });
+    await resources.create.mutate({ resource: files, name: "Files", scopes: [{ name: "crm:write" }] });
+    const { id: realmId } = await realms.create.mutate({ name: "Partners" });
+    await resources.create.mutate({ resource: crm, name: "Customers of partners", realmId });
+    const partner = aBrowser(server.url);
+    const credentials = { email: "partner@example.test", password: PASSWORD };
+    await partner.json("/auth/register", { ...credentials, realmId });
+    await partner.json("/auth/login", credentials);
+    const asked = `${authorizePath({ redirect_uri: CALLBACK, scope: "crm:read crm:write", resource: crm })}&resource=${encodeURIComponent(files)}`;
+    const { html } = await partner.follow(asked);
+    expect([...html.matchAll(/<h3 class="grants-of"><bdi>([^<(]*) \(/g)].map(([, name]) => name)).toEqual([
+      "Customers of partners",
+      "Files",
+    ]);
+  });
+
+  test("of a realm count for its users, who see those of the default realm where it has none", async () => {
+    const { scopes, realms } = operator.operator;
+    const { id: realmId } = await realms.create.mutate({ name: "Visitors" });
+    const visitor = aBrowser(server.url);
+    const credentials = { email: "visitor@example.test", password: PASSWORD };
+    await visitor.json("/auth/register", { ...credentials, realmId });
+    await visitor.json("/auth/login", credentials);
+    const shown = async () => (await visitor.follow(authorizePath({ redirect_uri: CALLBACK, scope: "crm:write" }))).html;
+    expect(await shown()).toContain("Change customers");
+    await scopes.set.mutate({ realmId, name: "crm:write", title: { en: "Change what visitors see" } });
+    expect(await shown()).toContain("Change what visitors see");
+    expect(await consent()).toContain("Change customers");
+    await scopes.remove.mutate({ realmId, name: "crm:write" });
+    expect(await shown()).toContain("Change customers");
   });
 
   test("replace built-in texts, and the list marks those that are built in", async () => {

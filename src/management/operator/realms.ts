@@ -124,7 +124,7 @@ const Filter = z.strictObject({ ...realmInput, ...listing(["name"]), search });
 
 const scopeView = ({ name, title, detail }: ScopeDescription, builtIn: boolean) => ({ name, title, detail, builtIn });
 
-/** The built-in descriptions that a realm has not replaced, of those that a search finds. */
+/** The built-in descriptions that are replaced neither in a realm nor in the default one, of those that a search finds. */
 async function builtInScopes({ managedScopes }: ManagementPorts, realmId: string, sought = "") {
   const found = BUILT_IN_SCOPES.filter(({ name }) => name.includes(sought.toLowerCase()));
   const replaced = await managedScopes.of(
@@ -156,7 +156,7 @@ export const operatorScopesRouter = router({
       return scopeView(scope, false);
     }),
 
-  /** Removes the operators' description; pages then show the built-in one, or the scope's name. */
+  /** Removes the operators' description; pages then show that of the default realm, the built-in one, or the scope's name. */
   remove: operatorProcedure
     .input(z.strictObject({ ...realmInput, name: ScopeName }))
     .mutation(async ({ ctx, input: { realmId, name } }) => {
