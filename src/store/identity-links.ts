@@ -46,8 +46,9 @@ const LINKED = ["issuer", "subject", "email", "createdAt", "confirmed"] as const
 
 const LINK_SQL = statements("identity", {
   ofUser: `select ${IDENTITY_LINKS.select(LINKED)},
-     (select connections.title from connections where connections.issuer = identity_links.issuer order by connections.created_at, connections.name limit 1) as title
-   from identity_links where user_id = $1::uuid order by identity_links.created_at`,
+     (select connections.title from connections where connections.issuer = identity_links.issuer
+      order by connections.realm_id = users.realm_id desc, connections.created_at, connections.name limit 1) as title
+   from identity_links join users on users.id = identity_links.user_id where user_id = $1::uuid order by identity_links.created_at`,
   user: `select ${USER_JSON}, confirmed, ${HAS_SECOND_FACTOR} from identity_links join users on users.id = identity_links.user_id
    where ${OF_IDENTITY} and users.deleted_at is null`,
   // A link by an identity assertion to an account of the same user becomes one to sign in by. The connection may have been disabled or removed

@@ -123,6 +123,21 @@ describe("a provider whose users get accounts in another realm than the default 
     expect((await operator.users.list.query({ realmId: realms.guests })).users.map(({ email }) => email)).toContain(claims.email);
   });
 
+  test("goes by the title that it has in the realm of the user, where each realm has a connection to it", async () => {
+    const issuer = { issuer: upstream.url, clientId: "us", clientSecret: "upstream-secret" };
+    await operator.connections.create.mutate({ ...issuer, name: "staff", title: "Staff", realmId: realms.default });
+    const claims = { email: "petra@partners.test", email_verified: true };
+    const browser = aBrowser(server.url);
+    await browser.follow(upstream.signIn((await browser.follow("/signin/partners")).url, "petra", { claims }));
+    const connected = async () => /<h3><bdi>(Partners|Staff)</.exec((await browser.follow("/account/security")).html)?.[1];
+    expect(await connected()).toBe("Partners");
+    const [{ id = "" } = {}] = (await operator.users.list.query({ search: claims.email })).users;
+    await operator.users.setRealm.mutate({ id, realmId: realms.default ?? "" });
+    expect(await connected()).toBe("Staff");
+    await operator.connections.remove.mutate({ name: "staff" });
+    expect(await connected()).toBe("Partners");
+  });
+
   test("is offered to users of every realm who connect another account", async () => {
     const { browser, email } = await memberOf(undefined);
     await browser.json("/auth/login", { email, password: PASSWORD });
