@@ -90,6 +90,22 @@ describe("a realm that demands a stronger sign-in", () => {
     expect(await led("/signup", "later@strict.test")).toContain(`${server.url}/account?done=joined.`);
   });
 
+  test("asks nothing more of users for whom a believed provider has proved as much", async () => {
+    const issuer = { issuer: upstream.url, clientId: "us", clientSecret: "upstream-secret", domains: ["strict.test"] };
+    await operator.connections.create.mutate({ ...issuer, name: "believed", title: "Believed", realmId: realms.strict, trustsAcr: true });
+    const claims = { email: "sam@strict.test", email_verified: true };
+    const arrive = async (acr: string) => {
+      const browser = aBrowser(server.url);
+      const { url } = await browser.follow(
+        upstream.signIn((await browser.follow("/signin/believed")).url, "sam", { claims: { ...claims, acr } }),
+      );
+      return [url, (await browser.follow("/login/set-up")).url].map((each) => new URL(each).pathname);
+    };
+    expect(await arrive("phr")).toEqual(["/account", "/account"]);
+    expect(await arrive("0")).toEqual(["/login/set-up", "/login/set-up"]);
+    await operator.connections.remove.mutate({ name: "believed" });
+  });
+
   test("has its users' tokens say how they signed in, as a request that asks for it has, and leaves the ID token as it is", async () => {
     const { setUp: browser, id } = await withApp(server);
     const asked = { scope: "openid offline_access" };

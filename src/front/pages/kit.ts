@@ -242,9 +242,9 @@ export async function validRequest(visit: Visit, waiting: WaitingRequest, signed
 /** The page that helps a user to the class of sign-in that is demanded of them. */
 export const SET_UP = "/login/set-up";
 
-/** The class that the user's realm demands, which they cannot reach but could set up. */
-export function unreachedByRealm({ requiredAcr, reachableAcr }: Session, ports: UserPorts): "mfa" | "phr" | undefined {
-  if (requiredAcr === null || isAsStrong(reachableAcr, requiredAcr)) return undefined;
+/** The class that the user's realm demands, which this sign-in is not of, and which they cannot reach but could set up. */
+export function unreachedByRealm({ requiredAcr, acr, reachableAcr }: Session, ports: UserPorts): "mfa" | "phr" | undefined {
+  if (requiredAcr === null || isAsStrong(acr, requiredAcr) || isAsStrong(reachableAcr, requiredAcr)) return undefined;
   return isAsStrong(settableAcr(ports), requiredAcr) ? shortClass(requiredAcr) : undefined;
 }
 
