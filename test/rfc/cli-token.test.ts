@@ -116,6 +116,14 @@ describe("countersign token", () => {
     expect([asked.get("code_challenge_method"), asked.get("prompt")]).toEqual(["S256", null]);
   });
 
+  test("says on standard error which scopes the token does not have", async () => {
+    const { run } = atTerminal();
+    const less = await run("--client", "own-tool", "--scope", "notes:read notes:share", "--scope", "notes:write");
+    expect([less.code, claimsOf(less.out).scope]).toEqual([0, "notes:read"]);
+    expect(less.err).toContain("The token does not have these scopes: notes:share notes:write.");
+    expect((await run("--client", "own-tool", "--scope", "notes:read")).err).not.toContain("does not have");
+  });
+
   test("registers one client for each server", async () => {
     const { run, opened } = atTerminal();
     for (let times = 0; times < 2; times++) await run("--scope", "notes:read");

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "../failure.ts";
 import { addCommand, collect, type Output } from "../management-api.ts";
-import { asJson } from "../table.ts";
+import { asJson, printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Tokens } from "./server.ts";
 
@@ -48,9 +48,18 @@ async function token({ resource = [], scope, client, device, decode }: TokenOpti
     if (!(error instanceof UnknownClient) || client !== undefined || known === undefined) throw error;
     return tokensFor(await registeredClient(server, known, terminal));
   });
-  if (!decode) return { value: answer, text: answer.access_token };
+  const warning = () => leftOut(scope, answer);
+  if (!decode) return { value: answer, text: answer.access_token, warning };
   const decoded = decodedJwt(answer.access_token);
-  return { value: decoded, text: asJson(decoded) };
+  return { value: decoded, text: asJson(decoded), warning };
+}
+
+/** Which of the requested scopes the token does not have. An answer without `scope` grants all of them (RFC 6749 §5.1). */
+function leftOut(requested: readonly string[] = [], { scope }: Tokens): string | undefined {
+  const granted = scope?.split(" ");
+  const missing = requested.flatMap((each) => each.split(" ")).filter((each) => each !== "" && granted?.includes(each) === false);
+  if (missing.length === 0) return undefined;
+  return `The token does not have these scopes: ${printable(missing.join(" "))}. What to check is in docs/resources.md.`;
 }
 
 /** Header and claims of a JWT, unverified. @throws {CommandFailure} for a token that is none */

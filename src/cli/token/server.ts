@@ -33,7 +33,7 @@ export interface TokenRequest {
 }
 
 /** A token is printed as it is, so it must be what one may consist of (RFC 6749 appendix A.12). */
-const Tokens = z.looseObject({ access_token: z.string().regex(/^[\x20-\x7e]+$/) });
+const Tokens = z.looseObject({ access_token: z.string().regex(/^[\x20-\x7e]+$/), scope: z.string().optional().catch(undefined) });
 export type Tokens = z.infer<typeof Tokens>;
 
 const OAuthError = z.object({ error: z.string(), error_description: z.string().optional() });
