@@ -195,6 +195,12 @@ const auditOf = ({ address, requestId }: ManagementContext, { userId }: Bearer):
   return (event, about) => ({ event, outcome: "success", actor, address, requestId, ...about });
 };
 
+/** Of a record that was not stored: another one has its name, or its realm is missing. */
+export const notAdded = (hasNamesake: boolean, reason: string, description: string): Refusal =>
+  hasNamesake
+    ? new Refusal("conflict", reason, { description })
+    : new Refusal("not_found", "realm_unknown", { description: "This realm does not exist." });
+
 /** The realm that an operator names, or the default one. */
 export const realmOf = async (ports: ManagementPorts, realmId: string | undefined): Promise<string> =>
   realmId ?? (await ports.realms.default()).id;

@@ -133,12 +133,26 @@ test("a cursor of another order is refused", async () => {
   expect(await refusedWith(refused)).toMatchObject({ error: "invalid_request" });
 });
 
-test("nothing is created in a realm whose id is no UUID", async () => {
-  const create = [
-    operator.resources.create.mutate({ realmId: "no-uuid", resource: "https://new.example.test" }),
-    operator.connections.create.mutate({ realmId: "no-uuid", preset: "google", clientId: "x" }),
-  ];
-  expect(await Promise.all(create.map(refusedWith))).toMatchObject([{ error: "conflict" }, { error: "conflict" }]);
+test("what cannot be created says whether its realm is missing or its name is taken", async () => {
+  const resource = "https://new.example.test";
+  const [known] = (await operator.resources.list.query({ limit: 1 })).resources;
+  const provider = { preset: "google", clientId: "x" } as const;
+  for (const realmId of ["no-uuid", "01900000-0000-7000-8000-00000000dead"])
+    for (const create of [
+      operator.resources.create.mutate({ realmId, resource }),
+      operator.connections.create.mutate({ realmId, ...provider }),
+    ]) {
+      const refused = await create.catch((error: unknown) => error);
+      expect(refused).toMatchObject({ message: "This realm does not exist.", data: { error: "not_found" } });
+    }
+  const namesakes = [
+    operator.resources.create.mutate({ resource: known?.resource ?? "" }),
+    operator.connections.create.mutate({ ...provider, name: "provider-1" }),
+  ].map((create) => create.catch((error: unknown) => error));
+  expect(await Promise.all(namesakes)).toMatchObject([
+    { message: "This resource has a record already: update that one.", data: { error: "conflict" } },
+    { message: "There is a connection of this name already, perhaps in another realm.", data: { error: "conflict" } },
+  ]);
 });
 
 test("a secret for a connection that authenticates without one is refused", async () => {

@@ -8,7 +8,7 @@ import { found, ifUnchanged } from "../clients.ts";
 import { inParts, listing, RecordId, realmInput, search, updatedAt } from "../inputs.ts";
 import type { ManagementPorts } from "../ports.ts";
 import { ConnectionName, connectionSettings, newConnection } from "../record-inputs.ts";
-import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
+import { notAdded, operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
 import { pageView } from "../views.ts";
 
 const named = z.strictObject({ name: ConnectionName });
@@ -58,8 +58,10 @@ export const operatorConnectionsRouter = router({
       const { managedConnections, clock, randomBytes, box, issuer } = ctx.ports;
       const connection = sealed(request, newId(clock, randomBytes), await realmOf(ctx.ports, realmId), box);
       const added = await managedConnections.add(connection, ctx.audit("connection.created"));
-      if (added === undefined)
-        throw new Refusal("conflict", "connection_known", { description: "The name is taken, or the realm does not exist." });
+      if (added === undefined) {
+        const known = await managedConnections.one({ name: connection.name });
+        throw notAdded(known !== undefined, "connection_known", "There is a connection of this name already, perhaps in another realm.");
+      }
       return connectionView(added, issuer);
     }),
 

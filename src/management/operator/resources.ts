@@ -8,7 +8,7 @@ import { defaultSettings, mayHaveRecord, RESOURCE_ORIGINS, type ResourceRecord }
 import { found, ifUnchanged } from "../clients.ts";
 import { inParts, listing, paging, realmInput, search, updatedAt } from "../inputs.ts";
 import { NewResourceUri, ResourceUri, resourceSettings } from "../record-inputs.ts";
-import { operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
+import { notAdded, operatorProcedure, provenOperatorProcedure, realmOf, router } from "../trpc.ts";
 import { auditView, pageView, recordView } from "../views.ts";
 
 const named = { ...realmInput, resource: ResourceUri };
@@ -48,8 +48,10 @@ export const operatorResourcesRouter = router({
       const inRealm = await realmOf(ctx.ports, realmId);
       const record = { ...merged(defaultSettings(resource), settings), resource, realmId: inRealm, origin: "operator" } as const;
       const added = await managedResources.add(record, ctx.audit("resource.created"));
-      if (added === undefined)
-        throw new Refusal("conflict", "resource_known", { description: "The resource has a record already, or the realm does not exist." });
+      if (added === undefined) {
+        const known = await managedResources.one({ realmId: inRealm, resource });
+        throw notAdded(known !== undefined, "resource_known", "This resource has a record already: update that one.");
+      }
       return recordView(added);
     }),
 
