@@ -118,8 +118,8 @@ function offerFindings(metadata: Json): readonly CheckResult[] {
   return found;
 }
 
-const ADD_RESOURCE =
-  "make a record of the resource, `countersign resources add URL` (docs/resources.md); in development one is made at the first request";
+const RECORD_RESOURCE =
+  "if the resource has a record, see what it lacks with `countersign resources diff URL`; if not, make one with `countersign resources add URL` (docs/resources.md)";
 
 const IDENTITY_SCOPES = ["openid", "profile", "email", "offline_access"];
 
@@ -133,7 +133,7 @@ function scopeFinding(metadata: Json, wanted: readonly string[], countersign: bo
     return warning(
       "scopes",
       `clients that register themselves are not offered ${missing.map(shown).join(" ")} of this resource`,
-      countersign ? ADD_RESOURCE : "add them to the scopes that clients may ask for",
+      countersign ? RECORD_RESOURCE : "add them to the scopes that clients may ask for",
     );
   if (wanted.length === 0 && countersign && listed.every((scope) => IDENTITY_SCOPES.includes(scope)))
     return warning("scopes", "clients that register themselves cannot have scopes of your resources", `${setting} if they should`);

@@ -71,6 +71,7 @@ test.for<[string, Partial<ServerObservations>, string]>([
     serving({ scopes_supported: ["openid"] }),
     "warning: clients that register themselves are not offered notes:read",
   ],
+  ["a record that may lack a scope", serving({ scopes_supported: ["notes:list"] }), "it lacks with `countersign resources diff URL`"],
   ["no jwks_uri", { ...serving({ jwks_uri: undefined }), keys: undefined }, "warning: publishes no keys"],
   ["keys that cannot be read", { keys: answer("", undefined, { problem: "more than 256 kB" }) }, "cannot be read: more than 256 kB"],
   ["a JWK Set without a list", { keys: answer("", { keys: "none" }) }, "there is no list of keys"],
