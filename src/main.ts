@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
-import { addExamples, registerServerCommands } from "./cli/commands.ts";
+import { completeHelp, registerServerCommands } from "./cli/commands.ts";
 import type { Shell } from "./cli/completion.ts";
 import { registerKeyCommands } from "./cli/keys.ts";
 import { oneOf } from "./cli/management-api.ts";
@@ -151,6 +151,6 @@ program
   .addArgument(new Argument("<shell>", "the shell that reads the script").choices(["bash", "zsh", "fish"]))
   .description("print a script that completes commands and options")
   .action(run(async (shell: Shell) => void process.stdout.write((await import("./cli/completion.ts")).completionScript(program, shell))));
-addExamples(program);
+completeHelp(program);
 
 program.parseAsync().catch(fail);

@@ -144,8 +144,10 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   whoami: ["countersign whoami --json"],
 };
 
-export function addExamples(command: Command, path = ""): void {
-  for (const sub of command.commands) addExamples(sub, path === "" ? sub.name() : `${path} ${sub.name()}`);
+/** Adds its examples to each command's help, and the way to that help to its errors. */
+export function completeHelp(command: Command, path = ""): void {
+  for (const sub of command.commands) completeHelp(sub, path === "" ? sub.name() : `${path} ${sub.name()}`);
+  command.showHelpAfterError(`See \`${["countersign", path, "--help"].filter(Boolean).join(" ")}\`.`);
   const examples = EXAMPLES[path];
   if (examples !== undefined) command.addHelpText("after", `\nExamples:\n${examples.map((each) => `  ${each}`).join("\n")}`);
 }

@@ -170,8 +170,13 @@ describe("contract: the process", () => {
     }
   });
 
-  test("an unknown command or a missing file exits with 1", async () => {
-    expect((await countersign(["serv"])).code).toBe(1);
+  test("an unknown command, which is sent to the help, or a missing file exits with 1", async () => {
+    const unknown = await countersign(["serv"]);
+    expect([unknown.code, unknown.err]).toEqual([
+      1,
+      expect.stringMatching(/^error: unknown command 'serv'\n.+\nSee `countersign --help`\.\n$/),
+    ]);
+    expect((await countersign(["agents", "list"])).err).toBe("error: unknown command 'list'\nSee `countersign agents --help`.\n");
     const missing = await countersign(["provision", "/nowhere.json"]);
     expect([missing.code, missing.err.trim()]).toEqual([1, "/nowhere.json: the provisioning file cannot be read"]);
   });

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { addExamples, registerServerCommands } from "../../../src/cli/commands.ts";
+import { completeHelp, registerServerCommands } from "../../../src/cli/commands.ts";
 import { completionScript } from "../../../src/cli/completion.ts";
 import { aTerminal } from "../../support/terminal.ts";
 
@@ -11,7 +11,7 @@ function aProgram(): Command {
   leave(); // no command runs
   const program = new Command("countersign");
   registerServerCommands(program, terminal, () => undefined);
-  addExamples(program);
+  completeHelp(program);
   return program;
 }
 
