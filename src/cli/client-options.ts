@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, type Option } from "commander";
 import { AGENT_MODES, ENVIRONMENTS, OPERATOR_AUTH_METHODS, SECURITY_PROFILES } from "../clients/client.ts";
 import { GRANT_TYPES, type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import { CommandFailure, EXIT, textIn } from "./failure.ts";
-import { collectOr, NULL, orNull, setting } from "./management-api.ts";
+import { collectOr, NULL, orNull, scopesBy, setting } from "./management-api.ts";
 
 /** Options of `create` and `update`: the members of a request, and what stands for some. */
 export type ClientOptions = Omit<ManagementInputs["operator"]["clients"]["update"]["patch"], "ownerId" | "jwks"> & {
@@ -43,7 +43,7 @@ function choice(member: string, flags: string, description: string, words: reado
 const SELF_SERVICE_OPTIONS = [
   setting("description", "--description <text>", "shown to those who manage it"),
   setting("redirectUris", "--redirect-uri <uri>", "where users return after authorization; repeatable, or none", list),
-  setting("scopes", "--scope <scope>", "a scope that it may request; repeatable, or none", list),
+  setting("scopes", "--scope <scope>", "a scope that it may request; repeatable, or none", scopesBy(list)),
   setting(
     "grantTypes",
     "--grant <grant>",

@@ -2,7 +2,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { type Command, Option } from "commander";
 import { CONNECTION_AUTH_METHODS, PRESETS } from "../upstream/connection.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
-import { collect, LIMIT, listed, type Most, managementCommands, type Output, setting, Yes } from "./management-api.ts";
+import { collect, LIMIT, listed, type Most, managementCommands, type Output, scopesBy, setting, Yes } from "./management-api.ts";
 import { REALM, realmColumn, realmNamed } from "./realms.ts";
 import { printable, record, table, when, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -18,7 +18,7 @@ type UpdateOptions = ManagementInputs["operator"]["connections"]["update"] & { r
 const withSettings = (command: Command): Command =>
   command
     .option("--title <title>", "what users see on the button")
-    .addOption(setting("scopes", "--scope <scope>", "a scope that it asks for; repeat for more. Replaces the list", collect))
+    .addOption(setting("scopes", "--scope <scope>", "a scope that it asks for; repeat for more. Replaces the list", scopesBy(collect)))
     .addOption(
       setting(
         "domains",

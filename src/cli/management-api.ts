@@ -158,6 +158,12 @@ export const collectOr =
     return word === undefined ? collect(value, before ?? []) : (meanings[word] as Meaning);
   };
 
+/** As `reads`, for scopes: a value may have several, separated by spaces as in a request. */
+export const scopesBy =
+  <Read>(reads: (scope: string, before?: Read) => Read) =>
+  (value: string, before?: Read): Read | undefined =>
+    value.split(/ +/).reduce<Read | undefined>((known, scope) => reads(scope, known), before);
+
 /** Reads one of some words. */
 export const oneOf =
   <const Word extends string>(...words: readonly Word[]) =>

@@ -11,6 +11,7 @@ import {
   NULL,
   type Output,
   orNull,
+  scopesBy,
   setting,
   Yes,
 } from "./management-api.ts";
@@ -101,7 +102,7 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
       "dynamicRegistrationScopes",
       "--scope <scope>",
       "a scope; repeatable, or none, or default (DEFAULT_DYNAMIC_REGISTRATION_SCOPES)",
-      collectOr<readonly string[] | null>({ none: [], default: NULL }),
+      scopesBy(collectOr<readonly string[] | null>({ none: [], default: NULL })),
     ).makeOptionMandatory(),
   );
   command(

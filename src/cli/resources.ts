@@ -2,7 +2,19 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { collect, digits, LIMIT, listed, type Most, managementCommands, type Output, orNull, setting, Yes } from "./management-api.ts";
+import {
+  collect,
+  digits,
+  LIMIT,
+  listed,
+  type Most,
+  managementCommands,
+  type Output,
+  orNull,
+  scopesBy,
+  setting,
+  Yes,
+} from "./management-api.ts";
 import { REALM, realmNamed } from "./realms.ts";
 import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
 import { printable, record, table, when } from "./table.ts";
@@ -32,7 +44,7 @@ const withSettings = (command: Command): Command =>
   command
     .addOption(REALM)
     .option("--name <name>", "what users see")
-    .option("--scope <scope>", "a scope that it has; repeat for more. Replaces the list", collect)
+    .option("--scope <scope>", "a scope that it has; repeat for more. Replaces the list", scopesBy(collect))
     .addOption(
       setting("clients", "--client <kind>", `clients that may request its scopes: ${CLIENT_KINDS.join(", ")}; repeat for more`, kind),
     )
@@ -56,7 +68,7 @@ export function registerResourceCommands(program: Command, terminal: Terminal): 
     command(
       "add <url>",
       "add a resource, by what its metadata document says and the options",
-      async (admin, url: string, options: Options) => shown(await add(admin, url, options)),
+      async (admin, url: string, options: Options) => shown(await add(admin, terminal, url, options)),
     ),
   );
   command("show <url>", "show a resource", async (admin, resource: string, { realm }: Options) =>
@@ -125,18 +137,26 @@ function settingsOf({ scope, stepUp = [], enable, disable, ...members }: Options
 }
 
 /** @throws {CommandFailure} when the metadata cannot be used and the options do not name the scopes */
-async function add(admin: AdminClient, resource: string, { realm, ...options }: Options): Promise<Resource> {
+async function add(admin: AdminClient, terminal: Terminal, resource: string, { realm, ...options }: Options): Promise<Resource> {
   const named = { ...(await realmNamed(admin, realm)), resource };
   const found = await admin.operator.resources.inspect.query(named);
-  if (found.metadata === null && options.scope === undefined) {
-    const hint = "Name its scopes with --scope to add it without its metadata.";
-    throw new CommandFailure(EXIT.failed, `${faultText(found)} ${hint}`);
-  }
   const settings = settingsOf({
     ...(found.metadata && { scope: found.metadata.scopes, ...(found.metadata.name !== null && { name: found.metadata.name }) }),
+    ...(found.metadata === null && options.scope === undefined && (await asked(found, options, terminal))),
     ...options,
   });
   return admin.operator.resources.create.mutate({ ...named, ...settings });
+}
+
+/** What the user says of a resource without metadata. @throws {CommandFailure} without a terminal, or where nothing is said */
+async function asked(found: Inspection, { name }: Options, terminal: Terminal): Promise<Options> {
+  const instead = "Name its scopes with --scope to add it without its metadata.";
+  if (!terminal.interactive) throw new CommandFailure(EXIT.failed, `${faultText(found)} ${instead}`);
+  terminal.complain(faultText(found));
+  const scopes = (await terminal.ask("Its scopes, separated by spaces: ", { instead })).trim();
+  if (scopes === "") throw new CommandFailure(EXIT.failed, "Nothing was added.");
+  const shownAs = name ?? (await terminal.ask("What users see as its name (empty: its address): ", { instead })).trim();
+  return { scope: scopes.split(/ +/), ...(shownAs !== "" && { name: shownAs }) };
 }
 
 /** The most frequent faults of metadata documents in words. */

@@ -618,7 +618,7 @@ describe("API keys, users and realms", () => {
     expect((await run("users", "role", user.email, "operator")).out).toMatch(/ operator +yes +default$/m);
     expect((await run("users", "enable", "unknown@example.test")).code).toBe(4);
     const [realm] = JSON.parse((await run("realms", "list", "--json")).out);
-    expect((await run("realms", "update", realm.name, "--scope", "openid", "--scope", "email")).out).toMatch(/ openid email$/m);
+    expect((await run("realms", "update", realm.name, "--scope", "openid email")).out).toMatch(/ openid email$/m);
     expect(JSON.parse((await run("realms", "update", realm.id, "--scope", "default", "--json")).out).dynamicRegistrationScopes).toBeNull();
     expect((await atTerminal().run("users", "list")).code).toBe(1);
   });

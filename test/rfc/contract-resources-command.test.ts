@@ -10,8 +10,17 @@ import { aTerminal } from "../support/terminal.ts";
 
 const test = testOn({ env: { NODE_ENV: "development" } });
 
-function atTerminal(server: TestServer, access: object = OPERATOR) {
-  const { run, leave } = aTerminal({ serverUrl: server.url, email: OPERATOR.email, password: OPERATOR.password, ...access });
+/** @param answers to what the command asks at a terminal; without them there is none */
+function atTerminal(server: TestServer, answers?: readonly string[]) {
+  const left = [...(answers ?? [])];
+  const { run, leave, terminal } = aTerminal(
+    { serverUrl: server.url, email: OPERATOR.email, password: OPERATOR.password },
+    async (question) => {
+      terminal.complain(question);
+      return left.shift() ?? "";
+    },
+  );
+  Object.assign(terminal, { interactive: answers !== undefined });
   onTestFinished(leave);
   return (...words: string[]) => run([registerResourceCommands], ["resources", ...words]);
 }
@@ -75,6 +84,29 @@ test("says why metadata cannot be used, and adds a resource without it by its sc
   expect((await countersign("add", resource, "--scope", "a:b", "--name", "A")).out).toMatch(/name +A\nscopes +a:b/);
   expect((await countersign("remove", resource)).code).toBe(0);
   expect((await countersign("diff", resource)).code).toBe(1);
+});
+
+test("asks at a terminal for what the metadata does not say", async ({ server }) => {
+  const resource = "http://127.0.0.1:1/asked";
+  const added = await atTerminal(server, ["a:b  a:c", "Asked"])("add", resource);
+  expect(added.err).toMatch(
+    /cannot be used: nothing answers there \(unreachable\)\.\nIts scopes, .+: \nWhat users see as its name .+: \n$/,
+  );
+  expect(added.out).toMatch(/name +Asked\nscopes +a:b a:c\n/);
+  const unnamed = await atTerminal(server, ["a:b", ""])("add", `${resource}/unnamed`);
+  expect(unnamed.out).toMatch(/scopes +a:b\n/);
+  expect(await atTerminal(server, [" "])("add", `${resource}/nothing`)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("Nothing was added."),
+  });
+});
+
+test("takes several scopes in one option, as requests have them", async ({ server }) => {
+  const countersign = atTerminal(server);
+  const resource = "http://127.0.0.1:1/scopes";
+  const added = await countersign("add", resource, "--scope", "a:b a:c", "--scope", "a:d");
+  expect(added.out).toMatch(/scopes +a:b a:c a:d\n/);
+  expect((await countersign("update", resource, "--scope", "")).code).toBe(1);
 });
 
 const json = (response: ServerResponse, value: unknown): void =>

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandFailure, EXIT, EXIT_CODES } from "../failure.ts";
-import { addCommand, collect, type Output } from "../management-api.ts";
+import { addCommand, collect, type Output, scopesBy } from "../management-api.ts";
 import { asJson, printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import type { Tokens } from "./server.ts";
@@ -28,7 +28,7 @@ export function registerTokenCommand(program: Command, terminal: Terminal): void
     (options: TokenOptions) => token(options, terminal),
   )
     .option("--resource <url>", "the server that the token is for; repeatable", collect)
-    .option("--scope <scope>", "what it may do there; repeatable. Left out: all that the client may have", collect)
+    .option("--scope <scope>", "what it may do there; repeatable. Left out: all that the client may have", scopesBy(collect))
     .option("--client <id>", "a public client of yours; left out: this command line registers itself")
     .option("--device", "show a code for a browser on another device")
     .option("--decode", "print the token's header and claims instead")
@@ -57,7 +57,7 @@ async function token({ resource = [], scope, client, device, decode }: TokenOpti
 /** Which of the requested scopes the token does not have. An answer without `scope` grants all of them (RFC 6749 §5.1). */
 function leftOut(requested: readonly string[] = [], { scope }: Tokens): string | undefined {
   const granted = scope?.split(" ");
-  const missing = requested.flatMap((each) => each.split(" ")).filter((each) => each !== "" && granted?.includes(each) === false);
+  const missing = requested.filter((each) => each !== "" && granted?.includes(each) === false);
   if (missing.length === 0) return undefined;
   return `The token does not have these scopes: ${printable(missing.join(" "))}. What to check is in docs/resources.md.`;
 }
