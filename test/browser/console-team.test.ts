@@ -59,6 +59,20 @@ test("the focus moves to the heading of the next screen, and stays where its use
   await expect.poll(focused).toBe("H1: Signing keys");
 });
 
+test("the list of clients names their owners, and the screen of a user the clients that they own", async () => {
+  const owner = await operator.users.create.mutate({ email: "owner@example.test", password: "a long enough secret 1" });
+  await operator.clients.create.mutate({
+    name: "Somebody's job",
+    ownerId: owner.id,
+    grantTypes: ["client_credentials"],
+    tokenEndpointAuthMethod: "client_secret_basic",
+  });
+  await openScreen(page, "/clients?q=Somebody");
+  await page.getByRole("row", { name: /Somebody's job.*owner@example\.test/ }).waitFor();
+  await openScreen(page, `/users/${owner.id}`);
+  await page.getByRole("region", { name: "Clients they own" }).getByRole("link", { name: "Somebody's job" }).waitFor();
+});
+
 test("a long list is fetched in few calls", async () => {
   await run(
     `insert into users (realm_id, email, email_key, role, enabled, email_verified)

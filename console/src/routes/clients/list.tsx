@@ -12,6 +12,7 @@ import { type ListSearch, oneOf, sortOf, stateOf } from "../../components/list-s
 import { type Filter, ListTools, STATE_FILTER } from "../../components/list-tools.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
+import { UserName } from "../../components/user-name.tsx";
 import { shownAgo, T } from "../../texts/texts.ts";
 import { Deletion, useChoice } from "./deletion.tsx";
 
@@ -50,7 +51,21 @@ const COLUMNS: readonly Column<Row>[] = [
       </>
     ),
   },
-  { id: "origin", header: texts.origin, low: true, cell: ({ origin }) => texts.origins[origin ?? "developer"] ?? origin },
+  {
+    id: "origin",
+    header: texts.origin,
+    low: true,
+    cell: ({ origin, ownerId }) => (
+      <>
+        {texts.origins[origin ?? "developer"] ?? origin}
+        {ownerId && (
+          <Text size="xs" c="dimmed" component="div">
+            <UserName id={ownerId} />
+          </Text>
+        )}
+      </>
+    ),
+  },
   {
     id: "environment",
     header: texts.environment,

@@ -7,7 +7,7 @@ import { ClientLink } from "../../components/client-link.tsx";
 import type { Consequence } from "../../components/confirm.tsx";
 import { Section } from "../../components/section.tsx";
 import { LANGUAGE } from "../../environment.ts";
-import { shownAgo, T } from "../../texts/texts.ts";
+import { shownAgo, shownNumber, T } from "../../texts/texts.ts";
 
 interface OfUser {
   readonly userId: string;
@@ -115,6 +115,26 @@ export function Consents({ userId }: OfUser) {
   return (
     <Section title={texts.consents} of={found} empty={found.data?.consents.length === 0 ? texts.noConsents : undefined}>
       <Lines caption={texts.consents} lines={lines} />
+    </Section>
+  );
+}
+
+/** Clients of one user that are shown. */
+const MOST = 200;
+
+export function OwnedClients({ userId }: OfUser) {
+  const found = useQuery(trpc.operator.clients.list.queryOptions({ ownerId: userId, limit: MOST }));
+  const { clients = [], total } = found.data ?? {};
+  const lines = clients.map(({ id, name, clientId, lastUsedAt }) => ({
+    key: id,
+    name,
+    shown: <ClientLink clientId={clientId}>{name}</ClientLink>,
+    detail: [clientId, texts.lastUsed(ago(lastUsedAt))].join(" · "),
+  }));
+  return (
+    <Section title={texts.owned} of={found} empty={lines.length === 0 ? texts.noOwned : undefined}>
+      <Lines caption={texts.owned} lines={lines} />
+      {found.data?.nextCursor && <Text c="dimmed">{texts.ownedNewest(shownNumber(lines.length), shownNumber(total ?? lines.length))}</Text>}
     </Section>
   );
 }

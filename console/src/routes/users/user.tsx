@@ -18,7 +18,7 @@ import { LANGUAGE } from "../../environment.ts";
 import { shownMoment, T } from "../../texts/texts.ts";
 import { Delegations } from "../agents/delegations.tsx";
 import { ROLES } from "./list.tsx";
-import { Consents, Factors, Identities, Sessions } from "./sections.tsx";
+import { Consents, Factors, Identities, OwnedClients, Sessions } from "./sections.tsx";
 
 type User = ManagementOutputs["operator"]["users"]["get"];
 
@@ -58,6 +58,7 @@ export function UserPage() {
       <Section title={texts.agents}>
         <Delegations of={{ kind: "user", id }} />
       </Section>
+      <OwnedClients userId={id} />
       <Identities userId={id} />
     </Stack>
   );
