@@ -95,6 +95,13 @@ export const isAnswerLost = (error: unknown): boolean =>
 const isNotCountersign = (error: unknown): boolean =>
   error instanceof Error && (error instanceof SyntaxError || error.message === "unexpected redirect" || isNotCountersign(error.cause));
 
+/** The options of the parts of a member, or of one part: `--title-en` and `--title-de` of `title`. */
+function partsOf(member: string, part: string | undefined, takes: FailureContext["takes"]): string {
+  const wanted = (rest: string): boolean => (part === undefined ? /^[A-Z]/.test(rest) : rest.toLowerCase() === part);
+  const keys = [...takes.keys()].filter((key) => key.startsWith(member) && wanted(key.slice(member.length)));
+  return keys.map((key) => takes.get(key)).join(" or ");
+}
+
 /** A member by the name of what the command takes, with the number of the entry: `--scope, entry 1`. */
 function memberOf(path: string, takes: FailureContext["takes"]): string {
   const steps = path.split(".").filter((step) => step !== "patch" && step !== "key");
@@ -103,6 +110,9 @@ function memberOf(path: string, takes: FailureContext["takes"]): string {
   if (steps.length > 2 && /^\d+$/.test(entry ?? "")) return path;
   if (member === "") return "request";
   const argument = [...takes.values()].find((name) => !name.startsWith("-") && member.startsWith(name));
-  const name = takes.get(member) ?? takes.get(member.replace(/s$/, "")) ?? argument ?? member;
+  const known = takes.get(member) ?? takes.get(member.replace(/s$/, "")) ?? argument;
+  const parts = known === undefined ? partsOf(member, entry, takes) : "";
+  if (parts !== "") return parts;
+  const name = known ?? member;
   return entry !== undefined && /^\d+$/.test(entry) ? `${name}, entry ${Number(entry) + 1}` : [name, entry].filter(Boolean).join(" ");
 }

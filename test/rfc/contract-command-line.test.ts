@@ -170,7 +170,7 @@ describe("countersign clients", () => {
     const refused = await run("clients", "create", "x", "--redirect-uri", "http://x.example.test/");
     expect([refused.code, refused.err]).toEqual([
       1,
-      "The client would contradict itself.\n  --redirect-uri, entry 1: is not permitted in the client's environment\n",
+      "The client would contradict itself.\n  --redirect-uri, entry 1: must be https, or http on localhost, 127.0.0.1 or [::1]\n",
     ]);
     expect((await run("clients", "create", "x", "--grant", "token-exchange")).err).toContain("--grant, entry 1:");
     expect((await run("clients", "list", "--operator")).code).toBe(1);
@@ -648,6 +648,10 @@ describe("API keys, users and realms", () => {
     expect((await run("scopes", "remove", "crm:read")).out).toBe("removed crm:read\n");
     expect((await run("scopes", "remove", "crm:read")).code).toBe(4);
     expect((await run("scopes", "list", "--realm", "nowhere")).code).toBe(4);
-    expect((await run("scopes", "set", "crm:read")).code).not.toBe(0);
+    expect(await run("scopes", "set", "crm:read")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("--title-en or --title-de: needs words in at least one language"),
+    });
+    expect((await run("scopes", "set", "crm:read", "--title-de", "x".repeat(81))).err).toMatch(/\n {2}--title-de: /);
   });
 });
