@@ -111,14 +111,22 @@ function isPermittedTarget(uri: string, client: RedirectingClient): boolean {
   return reach === "public" || environment === "development" || environment === "staging";
 }
 
+const LOOPBACK_TOO = "or http on localhost, 127.0.0.1 or [::1]";
+/** What web addresses a client may have, by its environment. */
+const PERMITTED_WEB: Readonly<Record<NonNullable<Client["environment"]> | "none", string>> = {
+  development: `https, ${LOOPBACK_TOO}`,
+  staging: `https, ${LOOPBACK_TOO}`,
+  production: "https on a public host, as the client is in production",
+  none: `https on a public host, ${LOOPBACK_TOO}`,
+};
+
 /** Why a client may not have a redirect URI, in fixed words; undefined for a permitted one. */
 export function redirectUriFault(uri: string, client: RedirectingClient): string | undefined {
   if (isPermittedRedirectUri(uri, client)) return undefined;
   if (!PLAIN.test(uri) || !URL.canParse(uri)) return "is not an absolute URI without fragment and wildcard";
   if (isPermittedTarget(uri, client)) return `must not have a query parameter named ${[...RESPONSE_PARAMETERS].join(", ")}`;
   if (USER_INFORMATION.test(uri)) return "must not have user information, such as user:password@, before the host";
-  if (WEB.test(uri) && client.environment === null) return "must be https on a public host, or http on localhost, 127.0.0.1 or [::1]";
-  if (WEB.test(uri)) return "is not permitted in the client's environment";
+  if (WEB.test(uri)) return `must be ${PERMITTED_WEB[client.environment ?? "none"]}`;
   return isPermittedRedirectUri(uri, { ...client, tokenEndpointAuthMethod: "none" })
     ? "has a scheme without a dot, which only public clients may have (token_endpoint_auth_method none)"
     : "has a scheme that is not permitted for this client";

@@ -141,7 +141,7 @@ describe("POST /api/clients/", () => {
     expect(body.issues).toEqual([
       { path: "redirectUris.0", message: "is not an absolute URI without fragment and wildcard" },
       { path: "redirectUris.1", message: "is not an absolute URI without fragment and wildcard" },
-      { path: "redirectUris.2", message: "is not permitted in the client's environment" },
+      { path: "redirectUris.2", message: "must be https, or http on localhost, 127.0.0.1 or [::1]" },
     ]);
   });
 

@@ -377,7 +377,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
       code: "invalid_request",
       detail: {
         issues: [
-          { path: "clients.0.redirectUris.0", message: "is not permitted in the client's environment" },
+          { path: "clients.0.redirectUris.0", message: "must be https on a public host, as the client is in production" },
           { path: "clients.2.jwks", message: "private_key_jwt needs jwks or jwksUri" },
           { path: "clients.3.ownerEmail", message: "belongs to no user" },
           { path: "clients.4", message: "A built-in client cannot be changed." },

@@ -240,3 +240,13 @@ test("a scheme that only its system handles is refused for the scheme, also with
   const fault = redirectUriFault("mailto:a@c.example", { environment: null, tokenEndpointAuthMethod: "none" });
   expect(fault).toBe("has a scheme that is not permitted for this client");
 });
+
+test.for([
+  ["http://c.example/cb", "development", "must be https, or http on localhost, 127.0.0.1 or [::1]"],
+  ["http://c.example/cb", "staging", "must be https, or http on localhost, 127.0.0.1 or [::1]"],
+  ["http://127.0.0.1/cb", "production", "must be https on a public host, as the client is in production"],
+  ["https://intranet/cb", "production", "must be https on a public host, as the client is in production"],
+  ["https://intranet/cb", null, "must be https on a public host, or http on localhost, 127.0.0.1 or [::1]"],
+] as const)("the fault of %s in the environment %s says what is permitted there", ([uri, environment, fault]) => {
+  expect(redirectUriFault(uri, { environment, tokenEndpointAuthMethod: "none" })).toBe(fault);
+});
