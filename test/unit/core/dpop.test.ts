@@ -40,6 +40,11 @@ describe("RFC 9449 §4.3: accepts", () => {
     expect(check(proofOf({ claims: { iat: NOW + seconds } })).jkt).toBe(thumbprintOf(key));
   });
 
+  test("the access token of RFC 9449 §7.1 by its ath", () => {
+    const proof = proofOf({ claims: { ath: "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo" } });
+    expect(check(proof, "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU").jkt).toBe(thumbprintOf(key));
+  });
+
   test("a proof whose exp was 60 seconds ago, for clocks differ", () => {
     expect(check(proofOf({ claims: { exp: NOW - 60 } })).jkt).toBe(thumbprintOf(key));
   });
