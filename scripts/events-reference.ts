@@ -50,8 +50,9 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "consent.given": "A user allowed a client.",
   "consent.denied": "A user denied a client.",
   "consent.revoked": "The access of a client was removed, by the user or an operator (`by_operator`).",
-  "client.registered": "A client was created.",
-  "client.changed": "A client was changed, enabled or disabled.",
+  "client.registered": "A client was created; `scope` has its scopes, `resources` those that it represents (`audience`).",
+  "client.changed":
+    "A client was changed: `reason` has the names of the members that have other values now, in place of `enabled` the words `enabled` or `disabled`; a change of scopes or audience has both, as they are then, as `scope` and `resources`.",
   "client.deleted": "A client was deleted.",
   "client.access_removed": "All grants of a client were ended.",
   "client.secret_replaced": "A client got a new secret.",

@@ -4,7 +4,7 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import { type Command, InvalidArgumentError } from "commander";
 import type { Extent, FaultKind, Proof, Shortfall, Verdict } from "../audit-chain/verify.ts";
 import { CommandFailure, EXIT, EXIT_CODES, shownFile } from "./failure.ts";
-import { collect, digits, managing, setting } from "./management-api.ts";
+import { collect, digits, managing, moment, setting } from "./management-api.ts";
 import { asJsonLine, printable, when } from "./table.ts";
 import { ifAway, running, type Terminal } from "./terminal.ts";
 import { asId, userId } from "./user-files-and-factors.ts";
@@ -13,7 +13,7 @@ type Filter = Omit<ManagementInputs["operator"]["audit"]["follow"], "limit" | "a
 type Listed = ManagementOutputs["operator"]["audit"]["list"]["records"][number];
 
 /** `userId` may be an e-mail address. */
-type TailOptions = Filter & { readonly lines: number; readonly follow?: true; readonly json?: true };
+type TailOptions = Filter & { readonly lines?: number; readonly follow?: true; readonly json?: true };
 
 type VerifyOptions = Extent & { readonly trust?: readonly string[] };
 
@@ -22,6 +22,7 @@ const POLL_INTERVAL = 1_000;
 const TAIL_PAGE = 200;
 /** The most lines that `tail` shows; `export` has no limit. */
 const MAX_LINES = 10_000;
+const LINES = 20;
 
 const whole = digits(/^\d{1,15}$/, "a whole number");
 const lineCount = (text: string): number => {
@@ -40,7 +41,7 @@ export function registerAuditCommands(
   audit
     .command("tail")
     .description("show the newest sealed records, the oldest of them first")
-    .option("-n, --lines <count>", `how many, at most ${MAX_LINES}`, lineCount, 20)
+    .option("-n, --lines <count>", `how many, at most ${MAX_LINES}; default: 20, and with --since or --until ${MAX_LINES}`, lineCount)
     .option("-f, --follow", "keep showing new records until interrupted")
     .option("--event <event>", "only this event, for instance token.issued")
     .option("--outcome <outcome>", "success or failure")
@@ -50,6 +51,11 @@ export function registerAuditCommands(
     .addOption(setting("clientId", "--client <client_id>", "only about this client"))
     .addOption(setting("grantId", "--grant <id>", "only about this grant"))
     .addOption(setting("requestId", "--request <id>", "only of this request"))
+    .addOption(setting("resource", "--resource <uri>", "only those that name this resource, as they name it"))
+    .addOption(
+      setting("since", "--since <time>", "only from this time on: 90m, 24h, 7d, or 2026-10-01T08:30+02:00; UTC without an offset", moment),
+    )
+    .addOption(setting("until", "--until <time>", "only before this time", moment))
     .option("--json", "one JSON object for each line")
     .action(running(terminal, (options: TailOptions) => tail(options, terminal, pause)));
   audit
@@ -83,7 +89,11 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
   const admin = await managing(terminal);
   const filter = await filterOf(options, admin);
   let after = (await admin.operator.audit.chain.query()).head?.seq ?? 0;
-  for (const record of (await newestSealed(admin, filter, options.lines, after)).toReversed()) show(record);
+  const isTimed = filter.since !== undefined || filter.until !== undefined;
+  const newest = await newestSealed(admin, filter, options.lines ?? (isTimed ? MAX_LINES : LINES), after);
+  for (const record of newest.toReversed()) show(record);
+  if (newest.length === MAX_LINES)
+    terminal.complain(`These are the newest ${MAX_LINES}. Earlier ones: --until ${when(newest.at(-1)?.at ?? 0)}`);
   const showNew = async (): Promise<void> => {
     for (let full = true; full; ) {
       const page = await admin.operator.audit.follow.query({ ...filter, after, limit: TAIL_PAGE });

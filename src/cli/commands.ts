@@ -65,7 +65,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   "clients disable": ["countersign clients disable my-app"],
   "clients delete": ["countersign clients delete my-app", "countersign clients delete my-app --yes"],
   "clients regenerate-secret": ["countersign clients regenerate-secret my-app"],
-  "audit tail": ["countersign audit tail", "countersign audit tail --json"],
+  "audit tail": [
+    "countersign audit tail",
+    "countersign audit tail --client crm-agent --since 1h --json",
+    "countersign audit tail --resource https://payroll.example.com/mcp --since 2026-10-01 --until 2026-11-01",
+  ],
   "audit export": ["countersign audit export > audit.ndjson"],
   "audit verify": ["countersign audit verify audit.ndjson"],
   explain: ["countersign explain grant_type=client_credentials client_id=nightly-job scope=notes:read"],

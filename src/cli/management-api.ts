@@ -1,5 +1,6 @@
 import type { AdminClient } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { milliseconds, systemClock } from "../clock.ts";
 import { CommandFailure, EXIT, EXIT_CODES, PartlyDone } from "./failure.ts";
 import { asJson } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
@@ -178,6 +179,21 @@ export const digits = (form: RegExp, what: string) => (value: string) => {
   if (!form.test(value)) throw new InvalidArgumentError(`must be ${what}`);
   return Number(value);
 };
+
+/** Milliseconds of the units in which a time may be given as so long ago. */
+const AGO = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+/** Reads a time: so long ago, or a date, with or without a time, in UTC unless it has an offset. @returns milliseconds since the epoch */
+export function moment(value: string): number {
+  const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(value) ?? [];
+  if (unit !== undefined) return milliseconds(systemClock()) - Number(count) * AGO[unit as keyof typeof AGO];
+  const [match, offset] = MOMENT.exec(value) ?? [];
+  const time = match === undefined ? Number.NaN : Date.parse(offset === undefined && match.includes("T") ? `${match}Z` : match);
+  if (Number.isNaN(time) || time < 0)
+    throw new InvalidArgumentError("must be so long ago, such as 90m, 24h or 7d, or a time, such as 2026-10-01 or 2026-10-01T08:30+02:00");
+  return time;
+}
 
 export type Most = { readonly limit?: number };
 export const LIMIT = new Option("--limit <count>", "how many to list; without it: all").argParser(

@@ -207,6 +207,8 @@ export const auditFilter = {
   grantId: ownId,
   jti: identifier,
   requestId: identifier,
+  /** A resource that the record names, exactly as it does. */
+  resource: text(1, 2000).optional(),
   since: moment,
   until: moment,
   /** The exact value of any identifier of a record: of the actor, user, client, grant, token or request. */

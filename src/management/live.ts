@@ -84,10 +84,11 @@ export function liveAudit({ read, draining, failed }: LiveAuditPorts, every = EV
 }
 
 /** Whether a record fulfils a filter, as it does in a list. Pure. */
-export function matches(record: AuditRecord, { since, until, actorId, search, ...members }: AuditFilter): boolean {
+export function matches(record: AuditRecord, { since, until, actorId, search, resource, ...members }: AuditFilter): boolean {
   if (since !== undefined && record.at < since) return false;
   if (until !== undefined && record.at >= until) return false;
   if (actorId !== undefined && !actorId.includes(record.actor.id)) return false;
+  if (resource !== undefined && !record.resources?.includes(resource)) return false;
   const { actor, userId, clientId, grantId, jti, requestId } = record;
   const ids = [actor.id, userId, clientId, grantId, jti, requestId];
   if (search !== undefined && !search.some((id) => ids.includes(id))) return false;

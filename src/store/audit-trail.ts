@@ -32,7 +32,7 @@ const IDENTIFIERS = ["actorId", "userId", "clientId", "grantId", "jti", "request
 const MATCHED = ["event", "outcome", "reason", "userId", "clientId", "grantId", "jti", "requestId"] as const;
 
 /** For lists. Conditions on times are repeated for ids, which have an index. */
-const filtering = ({ since, until, outcome, search, actorId, ...members }: AuditFilter) => ({
+const filtering = ({ since, until, outcome, search, actorId, resource, ...members }: AuditFilter) => ({
   where: {
     ...members,
     ...(actorId !== undefined && { actorId: { $in: actorId } }),
@@ -44,7 +44,10 @@ const filtering = ({ since, until, outcome, search, actorId, ...members }: Audit
     ],
   },
   // Written out, so that the partial indexes on failures are used.
-  conditions: outcome === "failure" ? [["audit_records.outcome = 'failure'", []] satisfies Fragment] : [],
+  conditions: [
+    ...(outcome === "failure" ? [["audit_records.outcome = 'failure'", []] satisfies Fragment] : []),
+    ...(resource === undefined ? [] : [["? = any(audit_records.resources)", [resource]] satisfies Fragment]),
+  ],
 });
 
 /** Sealed records, in the order of the chain, and their select list. */
@@ -69,8 +72,9 @@ const FOLLOW = statement(
      and ($4::float8 is null or at >= to_timestamp($4)) and ($5::float8 is null or at < to_timestamp($5))
      and ($6::text[] is null or $6 && array[${columnsOf(IDENTIFIERS).join(", ")}]::text[])
      and ($7::text[] is null or audit_records.actor_id = any($7))
+     and ($8::text is null or $8 = any(audit_records.resources))
      and ${columnsOf(MATCHED)
-       .map((column, index) => `($${index + 8}::text is null or ${column} = $${index + 8})`)
+       .map((column, index) => `($${index + 9}::text is null or ${column} = $${index + 9})`)
        .join(" and ")}
    order by audit_links.seq limit $3::int`,
 );
@@ -120,10 +124,10 @@ export const auditTrail = (sql: Sql): AuditTrail => ({
     return { ...page, items: items.map(recordOf) };
   },
   // Numbers are given under a lock and become visible in order, so that no record appears behind `reached`.
-  follow: async ({ since, until, search, actorId, ...members }, limit, after) => {
+  follow: async ({ since, until, search, actorId, resource, ...members }, limit, after) => {
     const [head] = await sql.query<{ seq: number }>(SQL.head, []);
     const to = head?.seq ?? 0;
-    const given = [since, until, search, actorId, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
+    const given = [since, until, search, actorId, resource, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
     const rows = await sql.query<AuditRow>(FOLLOW, [after, to, limit, ...given]);
     return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.link?.seq ?? to) : Math.max(after, to) };
   },

@@ -46,7 +46,9 @@ export async function storeNewClient(
   client: Omit<NewClient, "id"> & { readonly id: string | null },
   audit: AuditEntry,
 ): Promise<Client> {
-  const [added] = await tx.query<Client>(REGISTER, [jsonRows([{ id: client.id, ...newRow(client), audit }])]);
+  const [added] = await tx.query<Client>(REGISTER, [
+    jsonRows([{ id: client.id, ...newRow(client), audit: { ...audit, ...allowance(client) } }]),
+  ]);
   await assertRemoved(tx, client.clientId); // looks again, for the statement may have waited for the deletion
   if (added !== undefined) return added;
   throw new Refusal("conflict", "client_id_taken", { description: "There is already a client with this client_id." });
@@ -73,6 +75,12 @@ export const IN_REACH = "clients.id = $1::uuid and ($2::uuid is null or clients.
 /** A record of a change names the client. */
 const NAMED = { clientId: "client_id" };
 
+/** What a client may do, in the record of its registration or change. Pure. */
+const allowance = ({ scopes, audience }: Pick<Client, "scopes" | "audience">): Partial<AuditEntry> => ({
+  ...(scopes.length > 0 && { scope: scopes.join(" ") }),
+  ...(audience !== null && { resources: audience }),
+});
+
 const CHANGEABLE = [...SETTING_MEMBERS, "secretHash"] as const;
 const CHANGE = statement(
   "client_change",
@@ -87,6 +95,14 @@ const CHANGE = statement(
    select ${CLIENTS.select(CLIENTS.members, "changed")} from changed`,
 );
 const changedRow = CLIENTS.writer(CHANGEABLE);
+
+/** What a change adds to its record: which members it sets, of `enabled` to what, and what the client may do by it. Pure. */
+function said(before: Client, row: Readonly<Record<string, unknown>>, settings: ClientChange["settings"]): Partial<AuditEntry> {
+  const rowBefore: Readonly<Record<string, unknown>> = changedRow(before);
+  const changed = CHANGEABLE.filter((member) => !isDeepStrictEqual(row[CLIENTS.column(member)], rowBefore[CLIENTS.column(member)]));
+  const names = changed.map((member) => (member === "enabled" ? (settings.enabled ? "enabled" : "disabled") : member));
+  return { reason: names.join(" "), ...((changed.includes("scopes") || changed.includes("audience")) && allowance(settings)) };
+}
 
 const secretAfter = (before: Client, secret: ClientChange["secret"]) => {
   if (secret === "kept") return before.secretHash;
@@ -105,7 +121,8 @@ export async function storeChange(
 ): Promise<Client | undefined> {
   const row = changedRow({ ...settings, secretHash: secretAfter(before, secret) });
   if (isDeepStrictEqual(row, changedRow(before))) return before;
-  const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [before.id, JSON.stringify([row]), jsonRows([audit])]);
+  const logged = { ...audit, ...said(before, row, settings) };
+  const [changed] = await tx.query<Client & { readonly epoch: number }>(CHANGE, [before.id, JSON.stringify([row]), jsonRows([logged])]);
   if (changed === undefined) return undefined;
   const { epoch, ...client } = changed;
   // Earlier grants stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.

@@ -3,6 +3,7 @@ import { request as httpRequest } from "node:http";
 import { createAdminClient } from "@countersign/admin";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ProvisionFile } from "../../src/management/provision.ts";
+import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { refusedWith } from "../support/admin.ts";
 import { eitherScheme } from "../support/challenges.ts";
 import { addUser, aNewId, DEFAULT_REALM, type ManagementFront, managementUsers, startManagement } from "../support/management.ts";
@@ -368,6 +369,31 @@ describe("operators", () => {
     const second = await audit.list.query({ clientId: client.clientId, limit: 1, cursor: first.nextCursor ?? undefined });
     expect([first.records[0]?.event, second.records[0]?.event, second.nextCursor]).toEqual(["client.changed", "client.registered", null]);
     expect((await audit.list.query({ clientId: client.clientId, until: before })).records).toEqual([]);
+  });
+
+  test("read who gave which client what at a resource, and what each change was", async () => {
+    const { clients, audit } = admin(operator).operator;
+    const payroll = "https://payroll.example.test/mcp";
+    const { id, clientId } = await clients.create.mutate({ name: "Agent", grantTypes: ["client_credentials"], scopes: ["notes:read"] });
+    await clients.update.mutate({ id, patch: { scopes: ["notes:read", "payroll:read"], audience: [payroll] } });
+    await clients.update.mutate({ id, patch: { enabled: false } });
+    await clients.update.mutate({ id, patch: { scopes: ["payroll:read"] } });
+    await clients.update.mutate({ id, patch: { audience: null, tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code"] } });
+    const { records } = await audit.list.query({ clientId });
+    expect(records.map(({ event, reason, scope, resources }) => [event, reason, scope, resources])).toEqual([
+      ["client.changed", "grantTypes responseTypes tokenEndpointAuthMethod audience secretHash", "payroll:read", undefined],
+      ["client.changed", "scopes", "payroll:read", [payroll]],
+      ["client.changed", "disabled", undefined, undefined],
+      ["client.changed", "scopes audience", "notes:read payroll:read", [payroll]],
+      ["client.registered", undefined, "notes:read", undefined],
+    ]);
+    const named = [records[3]?.id, records[1]?.id];
+    const inOrder = async () => (await audit.follow.query({ resource: payroll, limit: 10 })).records.map((record) => record.id);
+    await auditSealer(api.database.sql, undefined).seal();
+    expect(await inOrder()).toEqual(named);
+    expect((await audit.list.query({ resource: payroll })).records.map((record) => record.id)).toEqual(named.toReversed());
+    expect((await audit.list.query({ resource: payroll, outcome: "failure" })).records).toEqual([]);
+    expect((await audit.list.query({ resource: "https://payroll.example.test" })).records).toEqual([]);
   });
 
   test("apply a provisioning file", async () => {

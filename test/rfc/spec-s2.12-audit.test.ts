@@ -222,6 +222,36 @@ describe("the audit chain of a running server", () => {
     expect((await run(["tail", "--event", "nothing.such"])).code).toBe(1);
   });
 
+  test("tail shows a span of time, and what named a resource", async () => {
+    const resource = "https://span.example.test/mcp";
+    const { id } = await admin.operator.clients.create.mutate({ name: "Span", grantTypes: ["client_credentials"], audience: [resource] });
+    for (let n = 0; n < 21; n++) await admin.operator.clients.update.mutate({ id, patch: { scopes: [`span:${n}`] } });
+    await sealed();
+    const count = async (...words: string[]) => {
+      const { out, code } = await run(["tail", "--resource", resource, "--event", "client.changed", ...words]);
+      return [code, out === "" ? 0 : out.trimEnd().split("\n").length];
+    };
+    const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10);
+    expect(await count()).toEqual([0, 20]);
+    expect(await count("--since", "1h")).toEqual([0, 21]);
+    expect(await count("--since", day(-1), "--until", `${day(2)}T00:00+01:00`)).toEqual([0, 21]);
+    expect(await count("--since", `${day(1)}T23:59`)).toEqual([0, 0]);
+    expect(await count("--until", day(-1))).toEqual([0, 0]);
+    expect(await count("--since", "1h", "-n", "2")).toEqual([0, 2]);
+    let reads = 0;
+    const between = async () => {
+      if (reads === 0) await admin.operator.clients.update.mutate({ id, patch: { scopes: [] } });
+      await sealed();
+      return reads++ < 1;
+    };
+    const { out } = await run(["tail", "-n", "0", "--follow", "--resource", resource], between);
+    expect(out).toMatch(/^\d+ \S+ client\.changed success \(scopes\) [^\n]*\n$/);
+  });
+
+  test.each(["yesterday", "1w", "2026-13-01", "2026-10-01 08:00", "1795897181071", ""])("tail refuses %j as a time", async (time) => {
+    await expect(run(["tail", "--since", time])).rejects.toMatchObject({ code: "commander.invalidArgument" });
+  });
+
   test("tail --follow outlives a server that is away for a while, and misses nothing", async () => {
     let away = false;
     const target = new URL(server.url);

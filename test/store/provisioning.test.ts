@@ -358,7 +358,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
       { reason: "changed", actor, client: null, scope: "", about },
       { reason: "password_replaced", actor, client: null, scope: null, about: null },
       created[2]?.[0],
-      { reason: null, actor, client: "audited", scope: null, about: null },
+      { reason: "name", actor, client: "audited", scope: null, about: null },
     ]);
   });
 

@@ -19,13 +19,14 @@ test.for([
 });
 
 test("filters of the list apply to live records", () => {
-  const record = aRecord(5, { reason: "code_expired", clientId: "notes" });
+  const record = aRecord(5, { reason: "code_expired", clientId: "notes", resources: ["https://a.test/", "https://b.test/"] });
   for (const filter of [
     {},
     { reason: "code_expired", clientId: "notes" },
     { actorId: ["notes"] },
     { search: ["NOTES", "notes"] },
     { since: 5, until: 6 },
+    { resource: "https://b.test/" },
   ])
     expect(matches(record, filter)).toBe(true);
   for (const filter of [
@@ -35,6 +36,7 @@ test("filters of the list apply to live records", () => {
     { since: 6 },
     { until: 5 },
     { userId: "u" },
+    { resource: "https://b.test" },
   ])
     expect(matches(record, filter)).toBe(false);
 });
