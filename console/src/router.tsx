@@ -59,7 +59,11 @@ const tree = ROOT.addChildren([
     screen("/agents/$id", AgentPage),
     searched("/users", ["q", "sort", "role", "enabled"], UserList),
     screen("/users/$id", UserPage),
-    searched("/audit", ["q", "event", "outcome", "reason", "actorId", "userId", "clientId", "grantId", "jti", "requestId"], AuditLog),
+    searched(
+      "/audit",
+      ["q", "event", "outcome", "reason", "actorId", "userId", "clientId", "grantId", "jti", "requestId", "resource", "since", "until"],
+      AuditLog,
+    ),
     searched("/explain", ["request"], Explain),
     screen("/keys", KeysPage),
     searched("/connections", ["q", "sort", "enabled"], ConnectionList),

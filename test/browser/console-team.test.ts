@@ -70,7 +70,7 @@ test("the list of clients names their owners, and the screen of a user the clien
   await openScreen(page, "/clients?q=Somebody");
   await page.getByRole("row", { name: /Somebody's job.*owner@example\.test/ }).waitFor();
   await openScreen(page, `/users/${owner.id}`);
-  await page.getByRole("region", { name: "Clients they own" }).getByRole("link", { name: "Somebody's job" }).waitFor();
+  await page.getByRole("region", { name: "Clients they manage" }).getByRole("link", { name: "Somebody's job" }).waitFor();
 });
 
 test("a long list is fetched in few calls", async () => {

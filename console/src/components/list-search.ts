@@ -16,6 +16,12 @@ export const oneOf = <Value extends string>(values: readonly Value[], text: stri
 /** A filter of two states as the API takes it. */
 export const stateOf = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text === "true");
 
+/** A time of the address, which has it in UTC, as the API takes it: in milliseconds since the epoch. */
+export function timeOf(text = ""): number | undefined {
+  const at = Date.parse(text);
+  return at >= 0 ? at : undefined;
+}
+
 /** An order as it is in the address: a column, with `-` in front for descending. */
 export const toggledSort = (sort: string | undefined, column: string): string => (sort === `-${column}` ? column : `-${column}`);
 

@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { exportLines } from "../../../../src/audit-chain/export.ts";
 import { api } from "../../api/client.ts";
 import { FailureNote } from "../../components/failure.tsx";
-import { type ListSearch, oneOf } from "../../components/list-search.ts";
+import { type ListSearch, oneOf, timeOf } from "../../components/list-search.ts";
 import { type Filter, ListTools } from "../../components/list-tools.tsx";
 import { PageHead } from "../../components/page-head.tsx";
 import { T } from "../../texts/texts.ts";
@@ -13,8 +13,8 @@ import { Live } from "./live.tsx";
 import { type AuditFilter, Records } from "./records.tsx";
 import type { AuditRecord } from "./sentence.tsx";
 
-const IDENTIFIERS = ["reason", "actorId", "userId", "clientId", "grantId", "jti", "requestId"] as const;
-type Search = ListSearch<"q" | "event" | "outcome" | (typeof IDENTIFIERS)[number]>;
+const IDENTIFIERS = ["reason", "actorId", "userId", "clientId", "grantId", "jti", "requestId", "resource"] as const;
+type Search = ListSearch<"q" | "event" | "outcome" | "since" | "until" | (typeof IDENTIFIERS)[number]>;
 
 const { audit: texts } = T;
 const EVENTS = Object.keys(texts.did) as AuditRecord["event"][];
@@ -24,11 +24,18 @@ const FILTERS: readonly Filter[] = [
   { key: "outcome", label: texts.outcome, options: OUTCOMES.map((outcome) => [outcome, texts.outcomes[outcome]]) },
 ];
 
-const filterOf = ({ q, event, outcome, ...identifiers }: Search): AuditFilter => ({
+const TIMES = [
+  ["since", texts.since],
+  ["until", texts.until],
+] as const;
+
+const filterOf = ({ q, event, outcome, since, until, ...identifiers }: Search): AuditFilter => ({
   ...identifiers,
   ...(q !== undefined && { search: q }),
   event: oneOf(EVENTS, event),
   outcome: oneOf(OUTCOMES, outcome),
+  since: timeOf(since),
+  until: timeOf(until),
 });
 
 export function AuditLog() {
@@ -46,7 +53,7 @@ export function AuditLog() {
         </Button>
         <Export />
       </PageHead>
-      <ListTools searchLabel={texts.search} search={search} filters={FILTERS} onChange={change} />
+      <ListTools searchLabel={texts.search} search={search} filters={FILTERS} times={TIMES} onChange={change} />
       <Chips search={search} onRemove={(key) => change({ [key]: undefined })} />
       {isLive ? (
         <Live key={JSON.stringify(filter)} filter={filter} />

@@ -7,6 +7,7 @@ import { api, refresh, trpc } from "../../api/client.ts";
 import { usePages } from "../../api/pages.ts";
 import { isThere, PendingScreen } from "../../components/failure.tsx";
 import { Form, FormEnd } from "../../components/form.tsx";
+import { LinkButton } from "../../components/link-button.tsx";
 import { oneOf } from "../../components/list-search.ts";
 import { PageHead } from "../../components/page-head.tsx";
 import { Removal } from "../../components/removal.tsx";
@@ -35,7 +36,11 @@ export function ResourcePage() {
         back={{ to: "/resources", label: texts.title }}
         state={<StateBadge enabled={data.enabled} />}
         detail={data.resource}
-      />
+      >
+        <LinkButton variant="default" to="/audit" search={{ resource: data.resource }}>
+          {T.agents.audit}
+        </LinkButton>
+      </PageHead>
       <Tabs
         value={oneOf(TABS, tab) ?? "connect"}
         onChange={(value) => void navigate({ search: { uri, tab: value ?? "connect" }, replace: true })}

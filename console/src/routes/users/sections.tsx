@@ -7,7 +7,7 @@ import { ClientLink } from "../../components/client-link.tsx";
 import type { Consequence } from "../../components/confirm.tsx";
 import { Section } from "../../components/section.tsx";
 import { LANGUAGE } from "../../environment.ts";
-import { shownAgo, shownNumber, T } from "../../texts/texts.ts";
+import { shownAgo, T } from "../../texts/texts.ts";
 
 interface OfUser {
   readonly userId: string;
@@ -23,6 +23,8 @@ interface Line {
 }
 
 const { users: texts } = T;
+/** A page of the API at its longest. */
+const MOST_CLIENTS = 200;
 const ago = (at: number | null): string => (at === null ? T.common.never : shownAgo(at));
 
 /** A short list, of which each line may have an act. */
@@ -99,6 +101,33 @@ export function Factors({ userId }: OfUser) {
   );
 }
 
+/** Clients that the user manages, with secrets that they may know. */
+export function OwnedClients({ userId }: OfUser) {
+  const found = useQuery(trpc.operator.clients.list.queryOptions({ ownerId: userId, limit: MOST_CLIENTS }));
+  const { clients = [], total } = found.data ?? {};
+  const lines = clients.map(({ id, name, clientId, enabled, lastUsedAt }) => ({
+    key: id,
+    name,
+    shown: <ClientLink clientId={clientId}>{name}</ClientLink>,
+    detail: [clientId, texts.lastUsed(ago(lastUsedAt)), enabled ? T.common.enabled : T.common.disabled].join(" · "),
+    ...(enabled && {
+      act: {
+        label: texts.disable,
+        question: { title: texts.disableOf(name), consequences: [texts.clientEnds], act: texts.disable },
+        run: () => act(api.operator.clients.update.mutate({ id, patch: { enabled: false } }), texts.wasDisabled(name)),
+      },
+    }),
+  }));
+  const isLonger = typeof total === "number" && total > lines.length;
+  return (
+    <Section title={texts.clients} of={found} empty={lines.length === 0 ? texts.noClients : undefined}>
+      <Text size="sm">{texts.clientsStay}</Text>
+      <Lines caption={texts.clients} lines={lines} />
+      {isLonger && <Text size="sm">{texts.moreClients(total)}</Text>}
+    </Section>
+  );
+}
+
 export function Consents({ userId }: OfUser) {
   const found = useQuery(trpc.operator.consents.list.queryOptions({ userId }));
   const lines = (found.data?.consents ?? []).map(({ id, clientId, clientName, scopes, resources, lastUsedAt }) => ({
@@ -115,26 +144,6 @@ export function Consents({ userId }: OfUser) {
   return (
     <Section title={texts.consents} of={found} empty={found.data?.consents.length === 0 ? texts.noConsents : undefined}>
       <Lines caption={texts.consents} lines={lines} />
-    </Section>
-  );
-}
-
-/** Clients of one user that are shown. */
-const MOST = 200;
-
-export function OwnedClients({ userId }: OfUser) {
-  const found = useQuery(trpc.operator.clients.list.queryOptions({ ownerId: userId, limit: MOST }));
-  const { clients = [], total } = found.data ?? {};
-  const lines = clients.map(({ id, name, clientId, lastUsedAt }) => ({
-    key: id,
-    name,
-    shown: <ClientLink clientId={clientId}>{name}</ClientLink>,
-    detail: [clientId, texts.lastUsed(ago(lastUsedAt))].join(" · "),
-  }));
-  return (
-    <Section title={texts.owned} of={found} empty={lines.length === 0 ? texts.noOwned : undefined}>
-      <Lines caption={texts.owned} lines={lines} />
-      {found.data?.nextCursor && <Text c="dimmed">{texts.ownedNewest(shownNumber(lines.length), shownNumber(total ?? lines.length))}</Text>}
     </Section>
   );
 }

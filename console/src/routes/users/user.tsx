@@ -99,7 +99,7 @@ function Acts({ user: { id, email, enabled, role, realmId } }: { readonly user: 
           disabled={!can?.disable}
           question={{
             title: texts.disableOf(email),
-            consequences: [texts.disableEnds, ...ofInviter, texts.canBeUndone],
+            consequences: [texts.disableEnds, texts.clientsGoOn, ...ofInviter, texts.canBeUndone],
             act: texts.disable,
           }}
           run={() => act(api.operator.users.disable.mutate({ id }), texts.wasDisabled(email))}
