@@ -105,6 +105,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
     "Redis does not answer, or refuses to write (`code`, such as `OOM`, `READONLY`, or `MOVED` by a cluster); rates are counted in each process.",
   ),
   redis_back: event("info", [], "Redis answers and takes writes again."),
+  sign_up_open: event("info", [], "At the start in production: anyone may open an account, as SIGN_UP is open."),
   mail_goes_to_files: event("warn", ["path"], "SMTP_URL is not set in production."),
   mail_written: event("info", ["path", "link"], "Without SMTP_URL: a mail is a file. Only in development, `link` is its link."),
   mail_postponed: event("warn", ["mailId", "attempt", "status", "code"], "A mail could not be delivered; it is sent again."),

@@ -54,6 +54,7 @@ export async function composeFront(config: Config, sql: Sql, around: FrontSurrou
   const { issuer, host } = config;
   const { core, ready } = coreOf(config, around);
   const mails = openOutbox(config, sql, around);
+  if (config.environment === "production" && config.signUp.policy.mode === "open") log.info("sign_up_open");
   const fault: FrontTelemetry["fault"] = (report) => log.error("fault", report);
   const alive: Lifecycle = { draining: false };
   const brandings = realmBrandings(config.branding, readBrandings(sql), clock, around.failed);

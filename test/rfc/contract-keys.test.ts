@@ -190,6 +190,7 @@ describe("contract: signing keys", () => {
     }
     expect(statuses).toEqual([201, 201, 429, 201]);
     expect(server.said()).toContain("embedded_database_in_production");
+    expect(server.said()).toContain("sign_up_open");
     expect(server.said()).toMatch(/"path":"[^"]*\/outbox","event":"mail_goes_to_files"/);
     expect(server.said()).not.toContain("token=");
   });
