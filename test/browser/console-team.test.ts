@@ -59,7 +59,7 @@ test("the focus moves to the heading of the next screen, and stays where its use
   await expect.poll(focused).toBe("H1: Signing keys");
 });
 
-test("the list of clients names their owners, and the screen of a user the clients that they own", async () => {
+test("the list of clients names their owners, and the screen of a user the clients that they manage", async () => {
   const owner = await operator.users.create.mutate({ email: "owner@example.test", password: "a long enough secret 1" });
   await operator.clients.create.mutate({
     name: "Somebody's job",
