@@ -19,11 +19,13 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "session.refused":
     "A sign-in failed: wrong password, unknown address, disabled account, or a right password where the realm demands more (`sign_in_too_weak`), as `reason` says.",
   "session.ended": "A user signed out, or the session was ended; `clientId` is that of the access token of `POST /auth/logout`.",
-  "user.registered": "An account was opened: by its user, or as `reason` says, such as `by_operator` or `imported`.",
-  "user.invited": "An operator invited a user.",
+  "user.registered":
+    "An account was opened: by its user, or as `reason` says, such as `by_operator` or `imported`; `resources` has `realm:ID`.",
+  "user.invited":
+    "An operator invited a user into the realm that `resources` names (`realm:ID`), or withdrew the invitation (`withdrawn`).",
   "user.verified": "A user confirmed the e-mail address of a new account.",
   "user.provisioned":
-    "An operator created or changed a user from a file; `resources` has `realm:ID` where the user was moved to another realm.",
+    "An operator created or changed a user from a file; `resources` has `realm:ID` where the account was opened, or the user was moved to another realm.",
   "user.changed": "An operator changed a user. A move to another realm has the reason `realm`, and `realm:ID` in `resources`.",
   "user.deleted": "An account was deleted.",
   "user.access_removed": "An operator ended all sessions and grants of a user.",

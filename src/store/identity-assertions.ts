@@ -1,5 +1,5 @@
 import type { User } from "../accounts/ports.ts";
-import type { AuditEvent } from "../audit.ts";
+import { type AuditEvent, realmUri } from "../audit.ts";
 import { ASSERTION_UNUSED, NOT_PAUSED, USER_ENABLED } from "../core/grants/jwt-bearer/rules.ts";
 import type { AssertedIdentity, IdentityAssertions } from "../core/stored-grants.ts";
 import { Refusal } from "../errors.ts";
@@ -23,8 +23,9 @@ const SQL = statements("identity", {
   link: `with linked as (
      insert into identity_links (issuer, subject, user_id, confirmed) values ($1, $2, $3::uuid, $5::boolean) on conflict (issuer, subject) do nothing returning user_id::text),
    logged as (
-     insert into audit_records (event, outcome, actor_type, actor_id, user_id)
-     select event, 'success', 'service', 'identity-assertion', user_id from linked, unnest($4::text[]) as event)
+     insert into audit_records (event, outcome, actor_type, actor_id, user_id, resources)
+     select event, 'success', 'service', 'identity-assertion', user_id, case event when 'user.registered' then array[$6::text] end
+     from linked, unnest($4::text[]) as event)
    select 1 as linked from linked`,
   dropUser: "delete from users where id = $1::uuid",
   // User and client are read again here, together with their epochs: one who was disabled since gets no grant. The locks let one who is
@@ -67,7 +68,7 @@ async function userOf(tx: Tx, identity: AssertedIdentity): Promise<LinkedUser | 
   if (owner === undefined) await openAccounts(tx, [{ id: newUserId, realmId, email: `${newUserId}@identity.invalid` }]);
   const user = owner ?? { id: newUserId, enabled: true };
   const events: readonly AuditEvent[] = owner === undefined ? ["user.registered", "identity.linked"] : ["identity.linked"];
-  if (await hasRow(tx, SQL.link, [issuer, subject, user.id, events, owner === undefined])) return user;
+  if (await hasRow(tx, SQL.link, [issuer, subject, user.id, events, owner === undefined, realmUri(realmId)])) return user;
   if (owner === undefined) await tx.query(SQL.dropUser, [newUserId]);
   return linked();
 }

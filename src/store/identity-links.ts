@@ -6,7 +6,7 @@ import { notifyUser } from "./outbox.ts";
 import { endSession } from "./session-revocation.ts";
 import { deleteInOrder, firstRow, hasRow, isStorable, rowsOf, type Sql, statements, storableOrNull, undoable } from "./sql.ts";
 import { IDENTITY_LINKS } from "./tables/delegations.ts";
-import { HAS_SECOND_FACTOR, openAccounts, USER_JSON } from "./users.ts";
+import { HAS_SECOND_FACTOR, openAccounts, openedIn, USER_JSON } from "./users.ts";
 
 const BATCH = 500;
 // Without a session of the provider in the token, all that its user started end.
@@ -74,7 +74,10 @@ export const identityLinks = (sql: Sql): IdentityLinks => ({
       if (opened === undefined) return false;
       // The identity may have an account, of another address.
       if (!(await hasRow(tx, LINK_SQL.linkUser, [issuer, subject, opened.id, opened.email]))) return undo(false);
-      await recordAll(tx, audits);
+      await recordAll(
+        tx,
+        audits.map((audit) => (audit.event === "user.registered" ? openedIn(opened, audit) : audit)),
+      );
       return true;
     }),
 

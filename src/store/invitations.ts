@@ -5,7 +5,7 @@ import { type ListDescription, listPage } from "./list-query.ts";
 import { MAIL_INPUT, queueMail } from "./outbox.ts";
 import { firstRow, hex, jsonRows, type Sql, statements, undoable } from "./sql.ts";
 import { INVITATIONS } from "./tables/accounts.ts";
-import { assertRealm, emailKey, openAccounts } from "./users.ts";
+import { assertRealm, emailKey, openAccounts, openedIn } from "./users.ts";
 
 const MAY_INVITE = "users.role = 'operator' and users.enabled and users.deleted_at is null";
 const INVITER_MAY = `(inviter_id is null or exists (select 1 from users where users.id = inviter_id and ${MAY_INVITE}))`;
@@ -60,7 +60,8 @@ export const invitations = (sql: Sql): Invitations => ({
   issue: async ({ tokenHash, email, role, realmId, ttl, inviterId }, mail, audit) => {
     const key = email === null ? "" : emailKey(email);
     const link = { token_hash: hex(tokenHash), email, email_key: key, role, realm_id: realmId, inviter_id: inviterId, ttl };
-    const [row] = await sql.query<{ issued: boolean; homed: boolean }>(SQL.issue, [jsonRows([{ ...link, ...mail, audit }])]);
+    const audited = realmId === null ? audit : openedIn({ realmId }, audit);
+    const [row] = await sql.query<{ issued: boolean; homed: boolean }>(SQL.issue, [jsonRows([{ ...link, ...mail, audit: audited }])]);
     if (row?.homed === false) return "realm_unknown";
     return row && (row.issued ? "issued" : "taken");
   },
@@ -73,14 +74,14 @@ export const invitations = (sql: Sql): Invitations => ({
       const { realmId, ...invited } = link;
       const [user] = await openAccounts(tx, [{ id, ...invited, realmId: realmId ?? undefined, emailVerified: true, passwordHash }]);
       if (user === undefined) return undo("taken"); // the link stays unused
-      await record(tx, audit);
+      await record(tx, openedIn(user, audit));
       return user;
     }),
   open: (account, audit) =>
     sql.transaction(async (tx) => {
       const [user] = await openAccounts(tx, [{ ...account, emailVerified: true }]);
       if (user === undefined) await assertRealm(tx, account.realmId);
-      else await record(tx, audit);
+      else await record(tx, openedIn(user, audit));
       return user;
     }),
   hasOperator: async () => (await firstRow<{ found: boolean }>(sql, SQL.hasOperator, []))?.found === true,

@@ -8,7 +8,7 @@ import { SET_PASSWORD } from "./password-changes.ts";
 import { endSignIns, endUnproven } from "./session-revocation.ts";
 import { statements, type Tx } from "./sql.ts";
 import { USERS } from "./tables/accounts.ts";
-import { emailKey, NEWCOMER, openAccounts } from "./users.ts";
+import { emailKey, NEWCOMER, openAccounts, openedIn } from "./users.ts";
 
 type FileUser = ProvisionFile["users"][number];
 export type Outcome = "created" | "changed" | "unchanged";
@@ -67,7 +67,7 @@ export async function applyUser(
   if (before === undefined) {
     const [added] = await openAccounts(tx, [{ email, emailVerified, firstName, lastName, role, realmId: named, passwordHash }]);
     if (added === undefined) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
-    await record(tx, { ...provisioned, reason: "created", userId: added.id });
+    await record(tx, openedIn(added, { ...provisioned, reason: "created", userId: added.id }));
     return "created";
   }
   const realmId = named ?? before.realmId;

@@ -108,6 +108,12 @@ export function openAccounts(tx: Tx, accounts: readonly NewAccount[]): Promise<U
   return tx.query<User>(SQL.open, [jsonRows(rows)]);
 }
 
+/** The record of an account that was opened, which names its realm. */
+export const openedIn = ({ realmId }: Pick<User, "realmId">, audit: AuditEntry): AuditEntry => ({
+  ...audit,
+  resources: [...(audit.resources ?? []), realmUri(realmId)],
+});
+
 /** For an account that was not opened. @throws {Refusal} invalid_request for an unknown realm */
 export async function assertRealm(tx: Tx, realmId: string | undefined): Promise<void> {
   if (realmId !== undefined && !(await hasRow(tx, SQL.realm, [realmId]))) throw realmUnknown();
@@ -127,7 +133,7 @@ export const users = (sql: Sql): Users => ({
         return undefined;
       }
       await issueVerification(tx, opened.id, verification, mail);
-      await record(tx, audit);
+      await record(tx, openedIn(opened, audit));
       return opened;
     }),
   byId: (id) => userById(sql, id),
@@ -242,7 +248,12 @@ export const importedUsers = (sql: Sql): ImportedUsers => ({
       if (dryRun || taken.length > 0) return taken;
       const opened = await openAccounts(tx, users);
       if (opened.length !== users.length) throw new Refusal("temporarily_unavailable", "account_just_opened", { retryAfter: 1 });
-      await recordAll(tx, audits);
+      const byId = new Map(opened.map((user) => [user.id, user]));
+      const audited = audits.map((audit) => {
+        const user = byId.get(audit.userId ?? "");
+        return user === undefined ? audit : openedIn(user, audit);
+      });
+      await recordAll(tx, audited);
       return [];
     }),
 });

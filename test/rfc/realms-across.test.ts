@@ -83,6 +83,48 @@ describe("docs/protocol.md#realms: an identity assertion", () => {
   });
 });
 
+test("every record of what puts a user into a realm names it", async () => {
+  const guests = realms.guests ?? "";
+  const newcomer = () => ({ email: `${randomUUID()}@partners.test`, password: "correct horse battery" });
+  const idOf = async (email: string) => (await operator.users.list.query({ search: email })).users[0]?.id ?? "";
+  const ways = {
+    async sign_up(email: string, password: string) {
+      await aBrowser(server.url).json("/auth/register", { email, password, realmId: guests });
+    },
+    async by_operator(email: string, password: string) {
+      await operator.users.create.mutate({ email, password, realmId: guests });
+    },
+    async imported(email: string) {
+      await operator.users.import.mutate({ users: [{ email, realm: "guests" }] });
+    },
+    async created(email: string, password: string) {
+      await operator.provision.mutate({ users: [{ email, password, realm: "guests" }] });
+    },
+    async connection(email: string) {
+      const browser = aBrowser(server.url);
+      const left = await browser.follow("/signin/partners");
+      await browser.follow(upstream.signIn(left.url, email, { claims: { email, email_verified: true } }));
+    },
+    async invited(email: string, password: string) {
+      await operator.users.invite.mutate({ email, realmId: guests });
+      const browser = aBrowser(server.url);
+      await browser.submit(await browser.follow(`/invitation?token=${await server.verificationToken(email)}`), { email, password });
+    },
+  };
+  const opened = (await operator.audit.list.query({ userId: await foundBy({ sub: randomUUID(), email: "" }) })).records;
+  expect(opened.find(({ event }) => event === "user.registered")?.resources).toEqual([`realm:${realms.default}`]);
+  for (const [reason, open] of Object.entries(ways)) {
+    const { email, password } = newcomer();
+    await open(email, password);
+    const { records } = await operator.audit.list.query({ userId: await idOf(email) });
+    const [record] = records.filter(({ event }) => event === "user.registered" || event === "user.provisioned");
+    const about = reason === "connection" ? [upstream.url] : [];
+    expect([reason, record?.resources]).toEqual([reason, [...about, `realm:${guests}`]]);
+    expect(record?.reason).toBe(reason === "sign_up" ? undefined : reason);
+  }
+  expect((await operator.audit.list.query({ event: "user.invited" })).records[0]?.resources).toEqual([`realm:${guests}`]);
+});
+
 describe("docs/protocol.md#realms: a user who is moved", () => {
   test("into a realm that demands more meets its demand with the decision on an application, which goes on once they are moved again", async () => {
     const { browser, id } = await server.signedInUser();

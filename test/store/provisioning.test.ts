@@ -341,7 +341,7 @@ describe.for(databaseKinds)("provisioning on $name", ({ name, fresh }) => {
     const about = [expect.stringMatching(/^realm:[0-9a-f-]{36}$/)];
     const created = [
       [{ reason: "created", actor: "olga", client: null, scope: "openid", about }],
-      [{ reason: "created", actor: "olga", client: null, scope: null, about: null }],
+      [{ reason: "created", actor: "olga", client: null, scope: null, about }],
       [{ reason: null, actor: "olga", client: "audited", scope: null, about: null }],
       [],
     ];
