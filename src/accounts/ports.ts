@@ -69,7 +69,7 @@ export interface Users {
   byId(id: string): Promise<User | undefined>;
   /** Addresses are compared case-insensitively. */
   byEmail(email: string): Promise<Account | undefined>;
-  /** Replaces the verification tokens of an unverified address and any waiting mail, and queues the mail, in one transaction. */
+  /** Adds a verification token for an unverified address and queues its mail in the place of any waiting one, in one transaction. */
   issueVerification(userId: string, verification: NewVerification, mail: Mail): Promise<void>;
   /** Consumes the token, marks the address as verified and records it, atomically. @returns undefined for an unknown, used or expired token */
   verifyEmail(tokenHash: SecretHash, origin: Pick<AuditEntry, "address" | "requestId">): Promise<User | undefined>;

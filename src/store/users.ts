@@ -53,7 +53,6 @@ const SQL = statements("user", {
      ${HAS_SECOND_FACTOR}
    from users left join credentials on credentials.user_id = users.id and credentials.type = 'password' where email_key = $1`,
   issueVerification: `with account as (select id from users where id = $1::uuid and not email_verified and deleted_at is null for no key update),
-   earlier as (delete from verification_tokens using account where user_id = account.id and used_at is null),
    unsent as (delete from outbox using account where user_id = account.id and about = 'verification'),
    queued as (
      insert into outbox (recipient, subject, text, html, user_id, about, expires_at)
@@ -66,6 +65,9 @@ const SQL = statements("user", {
    token as (
      update verification_tokens set used_at = now() from account
      where token_hash = $1::bytea and user_id = account.id and used_at is null and expires_at > now() returning user_id),
+   others as (
+     update verification_tokens as other set used_at = now() from token
+     where other.user_id = token.user_id and other.token_hash <> $1::bytea and other.used_at is null),
    verified as (
      update users set email_verified = true, updated_at = now() from token where users.id = token.user_id returning users.*),
    logged as (

@@ -95,14 +95,14 @@ describe.for(databaseKinds)("accounts on $name", ({ fresh }) => {
       expect(await users(database.sql).verifyEmail(aHash(), {})).toBeUndefined();
     });
 
-    test("a new verification token replaces the previous one; a verified address gets no token", async () => {
+    test("a new verification token is one more; of several, used at once, one verifies; a verified address gets no token", async () => {
       const first = aHash();
       const second = aHash();
       const user = aNewUser();
       await users(database.sql).register(user, { tokenHash: first, ttl: 60 }, mail, anAudit("user.registered"));
       await users(database.sql).issueVerification(user.id, { tokenHash: second, ttl: 60 }, mail);
-      expect(await users(database.sql).verifyEmail(first, {})).toBeUndefined();
-      expect(await users(database.sql).verifyEmail(second, {})).toMatchObject({ id: user.id });
+      const uses = await Promise.all([first, second].map((token) => users(database.sql).verifyEmail(token, {})));
+      expect(uses.filter((verified) => verified !== undefined)).toEqual([expect.objectContaining({ id: user.id, emailVerified: true })]);
       const before = await count(database, "outbox");
       await users(database.sql).issueVerification(user.id, { tokenHash: aHash(), ttl: 60 }, mail);
       expect(await count(database, "outbox")).toBe(before);
