@@ -82,4 +82,10 @@ describe("argon2id with 19 MiB, two passes and one lane", () => {
     for (const encoded of [undefined, null]) expect(await counting.verify(encoded, "", ADDRESS)).toEqual({ kind: "wrong" });
     expect(turns).toEqual([ADDRESS, ADDRESS]);
   });
+
+  test("R6: an address alone has the whole queue: 34 sign-ups at once are two that run and 32 that wait", async () => {
+    const cheap = passwordHashing({ randomBytes, cost: { memoryCost: 8, timeCost: 2, parallelism: 1 } });
+    const outcomes = await Promise.allSettled(Array.from({ length: 35 }, () => cheap.hash("correct horse battery", ADDRESS)));
+    expect(outcomes.map(({ status }) => status)).toEqual([...Array(34).fill("fulfilled"), "rejected"]);
+  });
 });
