@@ -37,9 +37,16 @@ test("the document of a client is for operators: others are offered no way to it
   expect(calls.filter((url) => url.includes("operator."))).toEqual([]);
 });
 
-test("a developer who presses Enter twice makes one API key", async () => {
+test("a developer is offered the scopes of resources, which only operators may read", async () => {
   const [user] = (await operator.users.list.query({ search: email })).users;
   await operator.users.setRole.mutate({ id: user?.id ?? "", role: "developer" });
+  await operator.resources.create.mutate({ resource: "https://notes.example.test/mcp", scopes: [{ name: "notes:read" }] });
+  await page.goto(`${server.url}/console/clients/new?kind=spa`);
+  await page.getByRole("button", { name: "Add the scope notes:read" }).click();
+  expect(await page.getByLabel("Scopes").inputValue()).toContain("notes:read");
+});
+
+test("a developer who presses Enter twice makes one API key", async () => {
   await page.goto(`${server.url}/console/clients/new?kind=spa`);
   await page.getByLabel("Name").fill("Of a developer");
   await page.getByLabel("Redirect URIs").fill("https://app.example.test/cb");

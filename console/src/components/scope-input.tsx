@@ -2,6 +2,7 @@ import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { trpc } from "../api/client.ts";
 import { useViewer } from "../api/viewer.ts";
+import { BASE, patience } from "../environment.ts";
 import { T } from "../texts/texts.ts";
 
 const { create: texts } = T.clients;
@@ -21,9 +22,21 @@ function useResources() {
   return data?.resources ?? [];
 }
 
+/** What the metadata of the server offers to everyone, for users who may not read resources. */
+function useOfferedScopes(): readonly string[] {
+  const { isKnown, isOperator } = useViewer();
+  const queryFn = async () => {
+    const answer = await fetch(`${BASE}/.well-known/openid-configuration`, { cache: "no-store", signal: patience() });
+    return (await answer.json()) as { readonly scopes_supported?: readonly string[] };
+  };
+  const { data } = useQuery({ queryKey: ["scopes_supported"], queryFn, enabled: isKnown && !isOperator });
+  return data?.scopes_supported ?? [];
+}
+
 /** Scopes, with those of the resources to choose from. */
 export function ScopeInput({ value, onChange, description = texts.scopesDetail }: WordsInputProps) {
-  const known = useResources().flatMap(({ scopes }) => scopes.map(({ name }) => name));
+  const ofResources = useResources().flatMap(({ scopes }) => scopes.map(({ name }) => name));
+  const known = [...ofResources, ...useOfferedScopes()];
   return <WordsInput {...{ value, onChange, description, known }} label={texts.scopes} add={texts.addScope} />;
 }
 
