@@ -72,7 +72,10 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   "audit export": ["countersign audit export > audit.ndjson"],
   "audit verify": ["countersign audit verify audit.ndjson"],
-  explain: ["countersign explain grant_type=client_credentials client_id=nightly-job scope=notes:read"],
+  explain: [
+    "countersign explain grant_type=client_credentials client_id=nightly-job scope=notes:read",
+    "countersign explain --request fHfZq3PITaYm-k      the X-Request-Id of a refusal",
+  ],
   "api-keys list": ["countersign api-keys list my-app"],
   "api-keys create": ["countersign api-keys create my-app laptop"],
   "api-keys revoke": ["countersign api-keys revoke my-app 0198f5a2-0000-7000-8000-000000000001"],

@@ -27,7 +27,7 @@ function pair(text: string, before: readonly Pair[] = []): readonly Pair[] {
   return [...before, [text.slice(0, at), headerOf(value)]];
 }
 
-/** `countersign explain …`: how the service evaluates a token request, and why. */
+/** `countersign explain …`: how the service evaluates a request, and why. */
 export function registerExplainCommand(program: Command, terminal: Terminal): void {
   program
     .command("explain")
@@ -53,7 +53,10 @@ export function registerExplainCommand(program: Command, terminal: Terminal): vo
 async function explain(fields: readonly Pair[], { form, authorization, dpop, request }: Options, terminal: Terminal): Promise<Explained> {
   const pairs = [...new URLSearchParams(form === undefined ? "" : textIn(form).trim()), ...fields];
   if ((request === undefined) === (pairs.length === 0))
-    throw new CommandFailure(EXIT.failed, "Name either the parameters of a token request, or --request.");
+    throw new CommandFailure(
+      EXIT.failed,
+      "Name either the parameters of a token or authorization request, or --request. `countersign explain --help` has examples.",
+    );
   // The message about an unknown request names the values of all options.
   if (request !== undefined && (authorization ?? dpop) !== undefined)
     throw new CommandFailure(EXIT.failed, "--authorization and --dpop go with the parameters of a token request, not with --request.");

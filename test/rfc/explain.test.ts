@@ -296,6 +296,14 @@ test("explain refuses developers and malformed requests", async () => {
 describe("countersign explain", () => {
   const run = (...words: string[]) => operator.run([registerExplainCommand], ["explain", ...words]);
 
+  test("names what it takes, and where examples are, without parameters and with two ways to name a request", async () => {
+    for (const words of [[], ["grant_type=client_credentials", "--request", "x"]])
+      expect(await run(...words)).toMatchObject({
+        code: 1,
+        err: "Name either the parameters of a token or authorization request, or --request. `countersign explain --help` has examples.\n",
+      });
+  });
+
   test("prints the rules in order and the refusing rule, and reads parameters from files", async () => {
     const file = join(operator.home, "token");
     writeFileSync(file, `${"0".repeat(64)}\n`);
