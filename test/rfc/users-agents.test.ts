@@ -90,6 +90,27 @@ describe("the page of a user's agents", () => {
     expect(await server.active(mine.accessTokens[1]!)).toBe(true);
   });
 
+  test("the data of a user name the agents that acted for them, and those that they paused, without those of the operators", async ({
+    server,
+  }) => {
+    const { user } = await server.chainOf(["agent-1", "agent-2"]);
+    const { browser } = user;
+    await press(browser, await browser.follow(PATH), "Pause agent-2");
+    await (await operatorAt(server.url)).agents.pause.mutate({ clientId: "agent-1", reason: "looks stolen" });
+    const text = await (await browser.request("/account/data")).text();
+    const time = expect.any(Number);
+    const access = { application: "web", resources: [CRM, MAIL, "agent-1", "agent-2"], issuedAt: time, expiresAt: time };
+    const { agents, pausedAgents } = JSON.parse(text);
+    expect(agents).toMatchObject([
+      { ...access, agent: "agent-2" },
+      { ...access, agent: "agent-1" },
+    ]);
+    expect(pausedAgents).toEqual([{ agent: "agent-2", pausedAt: time }]);
+    expect(text).not.toContain("looks stolen");
+    await (await operatorAt(server.url)).agents.resume.mutate({ clientId: "agent-1" });
+    await press(browser, await browser.follow(PATH), "Resume agent-2"); // other tests expect no pause
+  });
+
   test("a pause by operators is shown, and the user cannot end it", async ({ server }) => {
     const { user, accessTokens } = await server.chainOf(["agent-5"]);
     const { agents } = await operatorAt(server.url);
