@@ -25,6 +25,11 @@ interface ChainState {
 
 export const SEAL_LOCK = 7_235_107_483;
 
+/** Events of a client's last use. */
+export const USES: readonly unknown[] = ["token.issued", "identity_assertion.issued"];
+/** How much later a use of a client or consent must be than the one before to be noted. */
+export const NOTED_EVERY = "interval '1 minute'";
+
 const SQL = statements("audit", {
   sealState: `select exists (select 1 from audit_links where seq is null) as waiting,
      coalesce(head.seq, 0)::float8 as seq, coalesce(${hashText("head.hash")}, '') as hash,
@@ -43,18 +48,18 @@ const SQL = statements("audit", {
    update audit_links set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
    from sealed where ${amongKeys("audit_links.id", "id", "sealed")} and audit_links.id = sealed.id and audit_links.seq is null
      and audit_links.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
-  // At most once a minute each. Skips rows that others have locked, and waits for no one. In the transaction of the seal, because a client that
+  // Skips rows that others have locked, and waits for no one. In the transaction of the seal, because a client that
   // registered itself and was never used is deleted after a day.
   used: `with used as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, user_id uuid, at float8)),
    clients_used as (
      update clients set last_used_at = due.at from (
        select clients.id, last.at from (select client_id, to_timestamp(max(at)) as at from used group by client_id) as last join clients using (client_id)
-       where ${amongKeys("clients.client_id", "client_id", "used")} and coalesce(last_used_at < last.at - interval '1 minute', true)
+       where ${amongKeys("clients.client_id", "client_id", "used")} and coalesce(last_used_at < last.at - ${NOTED_EVERY}, true)
        for no key update of clients skip locked) as due where clients.id = due.id)
    update consents set last_used_at = due.at from (
      select consents.id, to_timestamp(used.at) as at
      from used join consents on consents.user_id = used.user_id and ${unindexedText("consents.client_id")} = used.client_id
-     where ${amongKeys("consents.user_id", "user_id", "used")} and coalesce(last_used_at < to_timestamp(used.at) - interval '1 minute', true)
+     where ${amongKeys("consents.user_id", "user_id", "used")} and coalesce(last_used_at < to_timestamp(used.at) - ${NOTED_EVERY}, true)
      for no key update of consents skip locked) as due where consents.id = due.id`,
   checkpoint: `insert into audit_checkpoints (seq, hash, kid, jws)
    values ($1::float8::bigint, decode(translate($2::text, '-_', '+/') || '=', 'base64'), $3::text, $4::text) on conflict (seq) do nothing`,
@@ -72,9 +77,6 @@ function checkpointIsDue({ signed, signedAgo }: ChainState, { seq }: Link): bool
 }
 
 type SealedRow = { readonly id: string; readonly record: SealedRecord; readonly at: number };
-
-/** Events of a client's last use. */
-export const USES: readonly unknown[] = ["token.issued", "identity_assertion.issued"];
 
 /** The clients that got tokens, each with the users who got them through it, and when they last did. */
 function usesIn(rows: readonly SealedRow[]): readonly object[] {

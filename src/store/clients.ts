@@ -7,10 +7,23 @@ import { Refusal } from "../errors.ts";
 import type { DocumentHistory, DocumentVersion } from "../management/report-ports.ts";
 import { asSecretHash } from "../random.ts";
 import { auditEach, insertAudit } from "./audit-log.ts";
+import { NOTED_EVERY, USES } from "./audit-sealer.ts";
 import { coalesceReads } from "./coalesce.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
 import { assertRemoved, beginRemoval, EVERY_EPOCH } from "./removals.ts";
-import { firstRow, fromHex, hasRow, isStorable, jsonRows, rowsOf, type Sql, statement, statements, type Tx } from "./sql.ts";
+import {
+  firstRow,
+  fromHex,
+  hasRow,
+  isStorable,
+  jsonRows,
+  preciseSeconds,
+  rowsOf,
+  type Sql,
+  statement,
+  statements,
+  type Tx,
+} from "./sql.ts";
 import { CLIENT_DOCUMENTS, CLIENTS } from "./tables/clients.ts";
 import { without } from "./tables/table.ts";
 
@@ -136,12 +149,20 @@ const LAST_USED = "coalesce(clients.last_used_at, '-infinity')";
 /** Neither used nor registered since. @param moment SQL of seconds since the epoch */
 const UNUSED = (moment: string): string => `${LAST_USED} < to_timestamp(${moment}) and clients.created_at < to_timestamp(${moment})`;
 
-const BY_ID = `select ${CLIENTS.select(CLIENT)} from clients where ${IN_REACH}`;
+/** Clients whose last use is that of a record which waits to be sealed, too: clients have it noted then (auditSealer). */
+const shown = (which: string): string => `with waiting as materialized (
+     select record.client_id, max(record.at) as at
+     from (select id from audit_links where seq is null order by id desc limit 1000) as link
+       cross join lateral (select client_id, event, at from audit_records where audit_records.id = link.id offset 0) as record
+     where record.event in ('${USES.join("', '")}') group by record.client_id)
+   select ${CLIENTS.select(without(CLIENT, ["lastUsedAt"]))}, ${preciseSeconds(`case
+     when waiting.at is null or clients.last_used_at >= waiting.at - ${NOTED_EVERY} then clients.last_used_at else waiting.at end`)} as "lastUsedAt"
+   from clients left join waiting using (client_id) where ${which}`;
 
 const SQL = statements("client", {
-  byId: BY_ID,
-  lock: `${BY_ID} for no key update`,
-  ofOwner: `select ${CLIENTS.select(CLIENT)} from clients where owner_id = $1::uuid order by clients.id desc`,
+  byId: shown(IN_REACH),
+  lock: `select ${CLIENTS.select(CLIENT)} from clients where ${IN_REACH} for no key update`,
+  ofOwner: `${shown("owner_id = $1::uuid")} order by clients.id desc`,
   replaceSecret: `with changed as (
      update clients set secret_hash = $3::bytea, updated_at = now()
      where ${IN_REACH} and token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post') returning *),

@@ -69,6 +69,18 @@ describe("changes take effect before their response", () => {
     expect([status, body.scope, body.id_token]).toEqual([200, "notes:read", undefined]);
   });
 
+  test("§2.2: the first token of a client is its last use, also before its record is sealed", async ({ server }) => {
+    const { token, admin, made, client } = await developer(server);
+    const used = async (path: string) => (await server.get(`/api/clients/${path}`, { authorization: `Bearer ${token}` })).body;
+    expect((await used(made.id)).lastUsedAt).toBeNull();
+    const before = Date.now();
+    expect((await server.token(client, asks)).status).toBe(200);
+    const { lastUsedAt } = await used(made.id);
+    expect(Math.abs(lastUsedAt - before)).toBeLessThan(60_000);
+    expect((await used("")).clients).toMatchObject([{ id: made.id, lastUsedAt }]);
+    await expect.poll(async () => (await admin.clients.list.query({ search: client.clientId })).clients).toMatchObject([{ lastUsedAt }]);
+  });
+
   test("a disabled client is refused, and its tokens are inactive until it is enabled again", async ({ server }) => {
     const { admin, made, client } = await developer(server);
     const { access_token } = (await server.token(client, asks)).body;
