@@ -2,10 +2,22 @@ import type { AdminClient, ManagementInputs, ManagementOutputs } from "@counters
 import type { Command } from "commander";
 import { assertOwnOptions, CLIENT_ID, type ClientOptions, describing, keySetIn, OWNER } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
-import { everyPage, LIMIT, listed, type Most, managementCommands, type Output, onceOnly, Yes } from "./management-api.ts";
+import {
+  collect,
+  everyPage,
+  LIMIT,
+  listed,
+  type Most,
+  managementCommands,
+  moment,
+  type Output,
+  onceOnly,
+  setting,
+  Yes,
+} from "./management-api.ts";
 import { type Cell, printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
-import { userId } from "./user-files-and-factors.ts";
+import { asId, userId } from "./user-files-and-factors.ts";
 
 type OwnClient = ManagementOutputs["clients"]["get"];
 type AnyClient = ManagementOutputs["operator"]["clients"]["get"];
@@ -28,7 +40,10 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
 
   command("list", "list clients, newest first", list)
     .addOption(LIMIT)
-    .option("--search <text>", "only those with this text in name or client_id");
+    .option("--search <text>", "only those with this text in name or client_id")
+    .addOption(setting("ownerId", "--owner <user>", "for operators: only those that this user manages, by id or e-mail address"))
+    .addOption(setting("unusedSince", "--unused-since <time>", "for operators: only those without use since then: 90d, 2026-10-01", moment))
+    .addOption(setting("isAgent", "--agents", "for operators: only agents"));
   named(
     "show <client>",
     "show one client",
@@ -43,6 +58,8 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
     .addOption(CLIENT_ID)
     .addOption(OWNER);
   describing(named("update <client>", "change the given members, and no others", updated))
+    .addOption(setting("moreScopes", "--add-scope <scope>", "a scope beside those that it has; repeatable", collect).conflicts("scopes"))
+    .addOption(setting("lessScopes", "--remove-scope <scope>", "a scope that it has no more; repeatable", collect).conflicts("scopes"))
     .option("--name <name>", "its name")
     .option("--enable", "enable it again")
     .option("--disable", "disable it everywhere, at once")
@@ -117,7 +134,19 @@ async function created(admin: AdminClient, name: string, options: ClientOptions)
   return onceOnly(admin.operator.clients.create.mutate(client), clientLost(options));
 }
 
-type Changes = ClientOptions & { readonly enable?: true; readonly disable?: true };
+type Changes = ClientOptions & {
+  readonly enable?: true;
+  readonly disable?: true;
+  readonly moreScopes?: readonly string[];
+  readonly lessScopes?: readonly string[];
+};
+
+/** The scopes of a client, changed, with the version to which the change belongs: what somebody else changes at the same time is not lost. */
+async function changedScopes(admin: AdminClient, id: string, { operator, moreScopes = [], lessScopes = [] }: Changes) {
+  if (moreScopes.length + lessScopes.length === 0) return {};
+  const { scopes, updatedAt } = await (operator ? admin.operator : admin).clients.get.query({ id });
+  return { scopes: [...new Set([...scopes, ...moreScopes])].filter((scope) => !lessScopes.includes(scope)), updatedAt };
+}
 
 /** The user of `--owner`; null for none. @throws {CommandFailure} */
 const ownerId = async (admin: AdminClient, given: string | undefined): Promise<string | null | undefined> =>
@@ -125,13 +154,14 @@ const ownerId = async (admin: AdminClient, given: string | undefined): Promise<s
 
 async function updated(admin: AdminClient, id: string, options: Changes): Promise<Shown> {
   assertOwnOptions(options);
-  const { operator, enable, disable, ownerId: owner, jwks, ...members } = options;
+  const { operator, enable, disable, ownerId: owner, jwks, moreScopes: _, lessScopes: __, ...members } = options;
   if (enable && disable) throw new CommandFailure(EXIT.failed, "Give --enable or --disable, not both.");
-  const patch = { ...members, enabled: enable || disable ? disable !== true : undefined, jwks: keySetIn(jwks) };
+  const { updatedAt, ...scopes } = await changedScopes(admin, id, options);
+  const patch = { ...members, ...scopes, enabled: enable || disable ? disable !== true : undefined, jwks: keySetIn(jwks) };
   if (Object.values({ ...patch, owner }).every((value) => value === undefined))
     throw new CommandFailure(EXIT.failed, "Nothing to change: give at least one option. See `countersign clients update --help`.");
-  if (operator) return admin.operator.clients.update.mutate({ id, patch: { ...patch, ownerId: await ownerId(admin, owner) } });
-  return admin.clients.update.mutate({ id, patch: asDeveloper(patch) });
+  if (operator) return admin.operator.clients.update.mutate({ id, patch: { ...patch, ownerId: await ownerId(admin, owner) }, updatedAt });
+  return admin.clients.update.mutate({ id, patch: asDeveloper(patch), updatedAt });
 }
 
 type Patch = ManagementInputs["clients"]["update"]["patch"];
@@ -147,13 +177,18 @@ export async function recordId(admin: AdminClient, given: string, { operator }: 
   return clients.find(({ clientId }) => clientId === given)?.id ?? given;
 }
 
-async function list(admin: AdminClient, { operator, search, limit }: Common & Most & { readonly search?: string }): Promise<Output> {
-  const { items, total } = await listed(
-    "clients",
-    (at) => (operator ? admin.operator : admin).clients.list.query({ search, ...at }),
-    limit,
-  );
-  const whenEmpty = search !== undefined ? NONE_FOUND : operator ? NO_CLIENTS : NO_OWN_CLIENTS;
+type ListOptions = Common &
+  Most & { readonly search?: string; readonly ownerId?: string; readonly unusedSince?: number; readonly isAgent?: true };
+
+async function list(admin: AdminClient, { operator, search, limit, ownerId: owner, ...filters }: ListOptions): Promise<Output> {
+  const ofOperators = { ...filters, ...(owner !== undefined && { ownerId: asId("--owner", await userId(admin, owner)) }) };
+  if (!operator && Object.values(ofOperators).some((value) => value !== undefined))
+    throw new CommandFailure(EXIT.failed, "--owner, --unused-since and --agents are for operators only; add --operator if you are one.");
+  const page = (at: object) =>
+    operator ? admin.operator.clients.list.query({ search, ...ofOperators, ...at }) : admin.clients.list.query({ search, ...at });
+  const { items, total } = await listed("clients", page, limit);
+  const all = operator ? NO_CLIENTS : NO_OWN_CLIENTS;
+  const whenEmpty = search !== undefined ? NONE_FOUND : Object.keys(ofOperators).length > 0 ? "No client matches." : all;
   return { value: items, text: listing(items), total, whenEmpty };
 }
 

@@ -54,13 +54,16 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "source <(countersign completion zsh)           in ~/.zshrc, after compinit",
     "countersign completion fish > ~/.config/fish/completions/countersign.fish",
   ],
-  "clients list": ["countersign clients list", "countersign clients list --operator --json"],
+  "clients list": ["countersign clients list", "countersign clients list --operator --unused-since 90d --json"],
   "clients show": ["countersign clients show my-app"],
   "clients create": [
     'countersign clients create "My app" --redirect-uri http://localhost:8080/cb --grant authorization_code --grant refresh_token --scope openid',
     'countersign clients create "Nightly job" --grant client_credentials --scope notes:read',
   ],
-  "clients update": ['countersign clients update my-app --name "My application"'],
+  "clients update": [
+    'countersign clients update my-app --name "My application"',
+    "countersign clients update crm-agent --operator --add-scope notes:export",
+  ],
   "clients enable": ["countersign clients enable my-app"],
   "clients disable": ["countersign clients disable my-app"],
   "clients delete": ["countersign clients delete my-app", "countersign clients delete my-app --yes"],

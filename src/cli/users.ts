@@ -106,6 +106,14 @@ function registerInvitationCommands(command: ReturnType<typeof managementCommand
   });
 }
 
+/** A disabled user's clients go on, with secrets that the user may know. */
+async function clientsGoOn({ operator }: AdminClient, { id, email }: User): Promise<string | undefined> {
+  const { clients, total } = await operator.clients.list.query({ ownerId: id, enabled: true, limit: 1 });
+  if (clients.length === 0) return undefined;
+  const list = `countersign clients list --operator --owner ${printable(email)}`;
+  return `Clients that this user manages go on (${total}), with secrets that the user may know: \`${list}\`.`;
+}
+
 export function registerUserCommands(program: Command, terminal: Terminal): void {
   const command = managementCommands(program, terminal, "users", "users, for operators; named by id or e-mail address");
   const changing =
@@ -135,11 +143,10 @@ export function registerUserCommands(program: Command, terminal: Terminal): void
     "let a user sign in again",
     changing((users, id) => users.enable.mutate({ id })),
   );
-  command(
-    "disable <user>",
-    "disable a user everywhere, at once",
-    changing((users, id) => users.disable.mutate({ id })),
-  );
+  command("disable <user>", "disable a user everywhere, at once", async (admin, named: string) => {
+    const user = await admin.operator.users.disable.mutate({ id: await userId(admin, named) });
+    return { ...(await output(admin, [user], user)), warning: () => clientsGoOn(admin, user) };
+  });
   command(
     "role <user>",
     "give a user a role",
