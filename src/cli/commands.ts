@@ -5,6 +5,7 @@ import { registerConnectionCommands } from "./connections.ts";
 import { registerAgentCommands, registerDelegationCommands } from "./delegations.ts";
 import { registerDoctorCommand } from "./doctor/command.ts";
 import { registerExplainCommand } from "./explain.ts";
+import { registerExportCommand } from "./export.ts";
 import { registerApiKeyCommands } from "./keys.ts";
 import { registerRealmCommands } from "./realms.ts";
 import { registerResourceCommands } from "./resources.ts";
@@ -35,6 +36,7 @@ export function registerServerCommands(program: Command, terminal: Terminal, dat
     registerWorkloadCommands,
     registerSignInCommands,
     registerTokenCommand,
+    registerExportCommand,
   ];
   for (const register of registrations) register(program, terminal);
   registerDoctorCommand(program, terminal, databaseUrl);
@@ -45,6 +47,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   serve: ["countersign serve", "countersign serve --role front"],
   migrate: ["DATABASE_URL=postgres://localhost/countersign countersign migrate"],
   provision: ["countersign provision plan.json", "countersign provision plan.json --server --dry-run"],
+  export: ["countersign export > now.json"],
   "setup-link": ["countersign setup-link"],
   "keys generate": ["countersign keys generate --out key.pem"],
   "keys list": ["countersign keys list"],

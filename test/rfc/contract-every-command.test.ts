@@ -132,6 +132,7 @@ const groups = (): readonly (readonly Step[])[] => [
     { words: "audit export", shows: '"type":' },
     { words: `audit verify ${join(home, "none.ndjson")}`, code: 1, shows: "cannot be read" },
     { words: "explain grant_type=client_credentials client_id=worker", shows: /granted|refused/ },
+    { words: "export", shows: '"name": "default"' },
     { words: "delegations list", shows: "No agent acts for a user." },
     { words: `delegations show ${UNKNOWN}`, ...notFound(UNKNOWN) },
     { words: "delegations cut --agent helper --yes", ...notFound("helper") },
