@@ -13,7 +13,7 @@ interface Rule {
   readonly expr: string;
   readonly record?: string;
   readonly alert?: string;
-  readonly annotations?: { readonly summary?: string };
+  readonly annotations?: { readonly summary?: string; readonly description?: string };
 }
 const rules = (parse(read("prometheus-rules.yml")) as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules);
 const { panels, templating } = JSON.parse(read("grafana-dashboard.json")) as {
@@ -91,6 +91,14 @@ test("an alert neither misses the first fault of a route nor waits for a failed 
   const exprOf = (name: string) => rules.find(({ alert }) => alert === name)?.expr;
   expect(exprOf("CountersignFaults")).toMatch(/ or \(.+ unless .+ offset 10m\)/);
   expect(exprOf("CountersignFailedAuthentications")).toMatch(/ unless .+ offset 1d/);
+});
+
+test("each alert says what to do: a command, a setting, an event of the log or a document", () => {
+  const silent = rules.filter(
+    ({ alert, annotations }) =>
+      alert !== undefined && !/`[^`]+`|\b[A-Z]+_?[A-Z]{3,}\b|\b(?:docs|deploy)\//.test(annotations?.description ?? ""),
+  );
+  expect(silent.map(({ alert }) => alert)).toEqual([]);
 });
 
 test("alerts have a summary, and panels a number of their own", () => {
