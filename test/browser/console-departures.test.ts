@@ -33,7 +33,7 @@ test("shows the clients of a user, which go on when the user is disabled, and di
 test("finds what happened at a resource within a span of time", async () => {
   const resource = "https://payroll.example.test/mcp";
   await operator.resources.create.mutate({ resource, name: "Payroll", scopes: [{ name: "payroll:read" }] });
-  await operator.clients.create.mutate({
+  const { id } = await operator.clients.create.mutate({
     name: "Payslips",
     clientId: "payslips",
     grantTypes: ["client_credentials"],
@@ -58,7 +58,10 @@ test("finds what happened at a resource within a span of time", async () => {
   await page.reload();
   await expect.poll(() => records.count()).toBe(2);
   expect([await from.inputValue(), await before.inputValue()]).toEqual([local(-1).slice(0, 16), local(2).slice(0, 16)]);
-  await records.first().click();
+  await operator.clients.update.mutate({ id, patch: { scopes: ["payroll:read"] } });
+  await page.reload();
+  await page.getByText("client.changed · scopes").waitFor();
+  await records.nth(1).click();
   await page.getByRole("dialog").getByText("registered a client.").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Clear" }).click();

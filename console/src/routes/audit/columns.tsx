@@ -28,6 +28,7 @@ export const columnsOf = (open: (record: AuditRecord) => void): readonly Column<
         <Text size="xs" c="dimmed">
           <span className="narrow">{shownTime(record.at)} · </span>
           {record.event}
+          {record.outcome === "success" && record.reason !== undefined && ` · ${record.reason}`}
         </Text>
       </>
     ),
