@@ -28,6 +28,7 @@ const OVER_GRPC = [
 const WITH_STORAGE = [
   "test/store/backup.test.ts",
   "test/store/late-commits.test.ts",
+  "test/store/database-files.test.ts",
   "test/store/point-in-time.test.ts",
   "test/store/upgrade.test.ts",
   "test/store/plans.test.ts",

@@ -74,9 +74,37 @@ function setUp(url: string, pooler: PoolOptions["pooler"], session: Session) {
 /** How a migration connects. */
 export const migratingSession = (url: string, { pooler }: PoolOptions = {}) => setUp(url, pooler, MIGRATING);
 
-export function postgresPool(url: string, { size = 8, pooler = "none" }: PoolOptions): pg.Pool {
+/** Parameters of the URL that name files, and those that say with them how TLS is spoken. */
+const TLS_FILES = ["sslrootcert", "sslcert", "sslkey"];
+const TLS = [...TLS_FILES, "sslmode", "ssl", "uselibpqcompat"];
+
+/**
+ * The driver reads the files of the URL for each connection, so that renewed ones count. One that cannot be read at the moment (it is being
+ * replaced, no descriptor is left) counts as it was: the pool also connects where nothing catches an error, which would end the process.
+ * @throws {Error} when a file cannot be read now
+ */
+function tlsOf(url: string) {
+  const at = new URL(url);
+  if (!TLS_FILES.some((name) => at.searchParams.has(name))) return { url };
+  const read = (): pg.ClientConfig["ssl"] => Reflect.get(new pg.Client(url), "ssl");
+  let ssl = read();
+  class Client extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      try {
+        ssl = read();
+      } catch {}
+      super({ ...config, ssl });
+    }
+  }
+  for (const name of TLS) at.searchParams.delete(name);
+  return { url: at.href, Client };
+}
+
+export function postgresPool(given: string, { size = 8, pooler = "none" }: PoolOptions): pg.Pool {
+  const { url, Client } = tlsOf(given);
   const pool = new pg.Pool({
     ...setUp(url, pooler, SESSION),
+    ...(Client && { Client }),
     max: size,
     types,
     keepAlive: true,
