@@ -18,8 +18,16 @@ const sqlState = (error: unknown): string | undefined => {
 /** The SQLSTATE of a server error, or of the refusal that it caused. */
 const stateBehind = (error: unknown): string | undefined => sqlState(error instanceof Refusal ? error.detail.cause : error);
 
+/**
+ * Whether the server may not open its own files, which belong to another user, or are on a disk that has become read-only. Of other parts of
+ * the server the same SQLSTATE says that the role lacks a privilege.
+ */
+const mayNotOpenFiles = (error: unknown): boolean =>
+  sqlState(error) === "42501" && /^(?:md|fd|slru)\.c$/.test(String(Reflect.get(Object(error), "file")));
+
 /** Whether the server's disk, memory or quota are full (class 53), or its files fail (class 58). */
-export const isOutOfRoom = (error: unknown): boolean => /^(?:5310|58)/.test(stateBehind(error) ?? "");
+export const isOutOfRoom = (error: unknown): boolean =>
+  /^(?:5310|58)/.test(stateBehind(error) ?? "") || mayNotOpenFiles(error instanceof Refusal ? error.detail.cause : error);
 
 /** Conflicts with other transactions: serialization failure, deadlock, lock timeout, and a referenced row that was just deleted. */
 const COLLIDED = new Set(["40001", "40P01", "55P03", "23503"]);
@@ -75,7 +83,10 @@ export function asRefusedBy(error: unknown): unknown {
   const unavailable =
     state === undefined
       ? isConnectionLost(error)
-      : TEMPORARY.has(state) || TEMPORARY_CLASSES.has(state.slice(0, 2)) || isOfAuditLog(error as Partial<DatabaseError>);
+      : TEMPORARY.has(state) ||
+        TEMPORARY_CLASSES.has(state.slice(0, 2)) ||
+        mayNotOpenFiles(error) ||
+        isOfAuditLog(error as Partial<DatabaseError>);
   return unavailable ? storageUnavailable(error) : error;
 }
 

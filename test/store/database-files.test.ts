@@ -82,3 +82,28 @@ test("a renewed authority counts for the next connection", async () => {
   expect(await cutStatement(sql)).toMatchObject({ reason: "storage_unavailable" });
   await until("the new certificate is trusted", async () => (await ask(sql, "select 1")).length === 1);
 });
+
+/** A pool of one connection, which the server has just opened. */
+function aConnection() {
+  const pool = postgresPool(cluster.url, { size: 1 });
+  onTestFinished(() => pool.end());
+  const full = { since: false };
+  return { sql: postgresSql(pool, full, {}), full };
+}
+
+test("a file that the server may not open is an outage, which health looks for, and a table without privilege is a fault", async () => {
+  const owner = aConnection().sql;
+  await ask(owner, "create table closed (a int)");
+  const [row] = await owner.query<{ path: string }>(statement("", "select pg_relation_filepath('closed') as path"), []);
+  const make = (mode: string) => cluster.run(['chmod "$MODE" "$PGDATA/$FILE"'], { MODE: mode, FILE: row?.path ?? "" });
+  const { sql, full } = aConnection();
+  make("000");
+  await expect(ask(sql, "select from closed")).rejects.toMatchObject({ reason: "storage_unavailable" });
+  expect(full.since).toBe(true);
+  make("600");
+  expect(await ask(sql, "select from closed")).toEqual([]);
+  const { sql: other, full: afterwards } = aConnection();
+  await ask(other, "set role pg_monitor");
+  await expect(ask(other, "select from closed")).rejects.toMatchObject({ code: "42501" });
+  expect(afterwards.since).toBe(false);
+});
