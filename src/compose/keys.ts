@@ -6,6 +6,7 @@ import { publicKeysOf, type SigningKey, signingKey } from "../core/signing/keys.
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
 import { readMldsaPrivate } from "../ml-dsa-key.ts";
+import { notOwn } from "../store/directory-lock.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Database } from "../store/orm.ts";
 import type { Log } from "../telemetry/log.ts";
@@ -51,7 +52,9 @@ function keptKey<Key>(dataDir: string, kind: "ed25519" | "rsa" | "ml-dsa-65", re
   try {
     return read(developmentKey(dataDir, kind));
   } catch (cause) {
-    if (["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(String(Reflect.get(Object(cause), "code")))) throw cause;
+    const { code, path } = Object(cause) as { readonly code?: unknown; readonly path?: unknown };
+    if (code === "EACCES" || code === "EPERM") throw notOwn(path, cause);
+    if (code === "EROFS" || code === "ENOSPC") throw cause;
     throw new Error(
       `DATA_DIR: ${resolve(dataDir, "keys", `${kind}.pem`)} holds no readable ${kind} private key; restore it from a backup, or delete it to have a new one made (tokens that the old one signed are then no longer valid).`,
       { cause },

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -77,4 +77,21 @@ export function lockDirectory(directory: string): DirectoryLock {
       lock.close();
     },
   };
+}
+
+/** Of a file under DATA_DIR that belongs to another user. */
+export const notOwn = (path: unknown, cause: unknown): Error =>
+  new Error(`DATA_DIR: ${path} may not be read and written by this user; give it to this user (chown -R), or start as its owner.`, {
+    cause,
+  });
+
+/** @throws {Error} naming a file or folder below a directory that this user may not read and write */
+export function assertOwn(directory: string): void {
+  const { R_OK, W_OK } = constants;
+  try {
+    accessSync(directory, R_OK | W_OK);
+    for (const path of readdirSync(directory, { recursive: true, encoding: "utf8" })) accessSync(join(directory, path), R_OK | W_OK);
+  } catch (error) {
+    throw notOwn(Reflect.get(Object(error), "path") ?? directory, error);
+  }
 }

@@ -8,7 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { gunzipSync } from "node:zlib";
 import type { Extension, PGlite } from "@electric-sql/pglite";
 import type { Pool } from "pg";
-import { lockDirectory } from "./directory-lock.ts";
+import { assertOwn, lockDirectory } from "./directory-lock.ts";
 import { type Sql, statement } from "./sql.ts";
 
 /** Bytes that stay free. PostgreSQL does not survive a file of its log (16 MiB) that it cannot create, so that writes end before. */
@@ -143,11 +143,13 @@ async function pgliteIn(dataDir: string, marker: string): Promise<PGlite> {
   }
 }
 
-const damaged = (dataDir: string, cause?: unknown): Error =>
-  new Error(
+function damaged(dataDir: string, cause?: unknown): Error {
+  assertOwn(dataDir);
+  return new Error(
     `DATA_DIR: the database files under ${dataDir} are damaged and were left as they are; restore the directory from a backup, or move it away to begin with an empty database.`,
     { cause },
   );
+}
 
 async function pgliteInMemory(): Promise<PGlite> {
   const [{ PGlite }, loadDataDir] = await Promise.all([import("@electric-sql/pglite"), blankCluster()]);

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -152,4 +152,19 @@ describe("damaged files are named and left unchanged", () => {
     expect(await damagedStart((dir) => rmSync(join(dir, "pg/PG_VERSION")))).toContain(names);
     expect(await damagedStart((dir) => writeFileSync(join(dir, "pg/global/pg_control"), "x".repeat(8192)))).toContain(names);
   });
+});
+
+test.for(["pg", "pg/base", "pg/global/pg_control"])("%s of another user is no damaged database", async (closed) => {
+  const dir = await freshDataDir();
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  chmodSync(join(dir, closed), 0);
+  if (process.getuid?.() === 0) execFileSync("chown", ["-R", "65534", dir]); // root may read everything
+  const program = `const { openDatabase } = await import(${JSON.stringify(new URL("../../src/store/orm.ts", import.meta.url).href)});
+    if (process.getuid() === 0) process.setuid(65_534);
+    await openDatabase({ dir: ${JSON.stringify(dir)} }).catch(({ message }) => console.log(message));`;
+  expect(
+    spawnSync(process.execPath, ["--conditions=countersign", "--input-type=module", "--eval", program], { encoding: "utf8" }).stdout,
+  ).toBe(
+    `DATA_DIR: ${join(dir, closed)} may not be read and written by this user; give it to this user (chown -R), or start as its owner.\n`,
+  );
 });

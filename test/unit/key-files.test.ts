@@ -1,5 +1,6 @@
+import { execFileSync, spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -50,4 +51,17 @@ test("a directory in place of a key file is named in the error", async () => {
   mkdirSync(path);
   const opening = keysOf({ keys: { idTokenSigningAlg: "EdDSA" }, pqc: { hybrid: false }, dataDir } as never, {} as never);
   await expect(opening).rejects.toThrow(`DATA_DIR: ${path} holds no readable ed25519 private key`);
+});
+
+test("a key file of another user is named in the error", async () => {
+  const { path } = await writeKey("ed25519", () => generateKeyPairSync("ed25519"));
+  chmodSync(path, 0);
+  if (process.getuid?.() === 0) execFileSync("chown", ["-R", "65534", dataDir]); // root may read everything
+  const settings = { keys: { idTokenSigningAlg: "EdDSA" }, pqc: { hybrid: false }, dataDir };
+  const program = `const { keysOf } = await import(${JSON.stringify(new URL("../../src/compose/keys.ts", import.meta.url).href)});
+    if (process.getuid() === 0) process.setuid(65_534);
+    await keysOf(${JSON.stringify(settings)}, {}).catch(({ message }) => console.log(message));`;
+  expect(
+    spawnSync(process.execPath, ["--conditions=countersign", "--input-type=module", "--eval", program], { encoding: "utf8" }).stdout,
+  ).toBe(`DATA_DIR: ${path} may not be read and written by this user; give it to this user (chown -R), or start as its owner.\n`);
 });
