@@ -56,6 +56,8 @@ program
   .option("--role <role>", "front: HTTP only, uses the core at TOKEN_CORE_URL; core: gRPC only", oneOf("front", "core"))
   .action(
     run(async (options: { role?: "front" | "core" }) => {
+      // A reload during the start, which reads everything: the supervisor listens once its code is loaded.
+      if (Number(process.env.WORKERS) > 1) process.on("SIGHUP", () => undefined);
       const { serve } = await import("./compose/serve.ts");
       await serve(loadConfig(options.role ?? "all"), options.role ?? "all");
     }),

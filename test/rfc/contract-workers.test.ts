@@ -219,6 +219,23 @@ describe("two WORKERS", () => {
     await drop();
   });
 
+  test("start though they are reloaded before they serve", async () => {
+    const { url, drop } = (await createTestDatabase()) ?? expect.fail("TEST_DATABASE_URL is not set");
+    // The signal comes when the supervisor looks whether its ports are free.
+    const early = `import { Server } from "node:net";
+      const { listen } = Server.prototype;
+      Server.prototype.listen = function (...given) {
+        if (process.channel === undefined) process.kill(process.pid, "SIGHUP");
+        return listen.apply(this, given);
+      };`;
+    const env = { DATABASE_URL: url, REDIS_URL: process.env.TEST_REDIS_URL ?? "", WORKERS: "2", LOG_LEVEL: "info" };
+    const server = await startProcess({ ...env, NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(early)}` });
+    await until("both workers serve", async () => server.said().includes("workers_ready"));
+    server.child.kill("SIGINT");
+    expect(await server.ended).toBe(0);
+    await drop();
+  });
+
   test("are refused on the embedded database and without Redis, in one sentence each", async () => {
     const ports = { PORT: "39990", GRPC_PORT: "39991", WORKERS: "2" };
     expect(await countersign(["serve"], ports)).toEqual({
