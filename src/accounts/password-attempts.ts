@@ -19,7 +19,7 @@ const STRAINED_PAIR_BUDGET: FailureBudget = { limit: 3, window: WINDOW };
 const ADDRESS_BUDGET: FailureBudget = { limit: 100, window: WINDOW };
 
 /** Attempts in progress. Four keep two hashing threads busy, and take at most half of the database connections. */
-const IN_FLIGHT = { width: 4, queue: 128, share: 96, wait: 1000 } as const;
+const IN_FLIGHT = { width: 4, queue: 128, share: 96, wait: 3000 } as const;
 /**
  * Refusals are delayed, so that a client that retries at once does not keep the event loop busy. Together with waiting attempts they are
  * fewer than the 512 requests that a front answers at a time.

@@ -3,8 +3,9 @@ import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { getPriority } from "node:os";
 import argon2 from "argon2";
-import { describe, expect, test } from "vitest";
-import { passwordHashing } from "../../../src/accounts/password-hash.ts";
+import { describe, expect, test, vi } from "vitest";
+import { fairQueue } from "../../../src/accounts/fair-queue.ts";
+import { HASHING, passwordHashing } from "../../../src/accounts/password-hash.ts";
 
 const hashing = passwordHashing({ randomBytes });
 const ADDRESS = "192.0.2.1";
@@ -87,5 +88,15 @@ describe("argon2id with 19 MiB, two passes and one lane", () => {
     const cheap = passwordHashing({ randomBytes, cost: { memoryCost: 8, timeCost: 2, parallelism: 1 } });
     const outcomes = await Promise.allSettled(Array.from({ length: 35 }, () => cheap.hash("correct horse battery", ADDRESS)));
     expect(outcomes.map(({ status }) => status)).toEqual([...Array(34).fill("fulfilled"), "rejected"]);
+  });
+
+  test("R6: what finds a place in the queue gets its turn, although a hash takes 180 ms", async ({ onTestFinished }) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const queue = fairQueue(HASHING);
+    const pause = () => new Promise<void>((resolve) => setTimeout(resolve, 180));
+    const outcomes = Promise.allSettled(Array.from({ length: 34 }, () => queue(ADDRESS, pause)));
+    await vi.advanceTimersByTimeAsync(17 * 180);
+    expect((await outcomes).map(({ status }) => status)).toEqual(Array(34).fill("fulfilled"));
   });
 });
