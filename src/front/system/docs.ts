@@ -7,7 +7,7 @@ import { apiErrorPrinter, pageHeaders, prepareDocument, sendDocument } from "../
 import { json, publicOperation, text } from "../http/describe.ts";
 import type { Route } from "../http/routes.ts";
 import { sendPage, siteOf } from "../pages/views/layout.ts";
-import type { ApiDescription } from "./reference.ts";
+import type { ApiDescription } from "./api-description.ts";
 
 export interface DocsOptions {
   readonly issuer: string;

@@ -1,46 +1,14 @@
 import { type HostedPage, html, type Markup, type Part, type Site } from "../pages/views/layout.ts";
-
-/** The members of an OpenAPI description that the page shows. */
-export interface ApiDescription {
-  readonly info: { readonly version: string; readonly description?: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
-}
-
-interface Operation {
-  readonly tags?: readonly string[];
-  readonly summary?: string;
-  readonly description?: string;
-  readonly security?: readonly Readonly<Record<string, unknown>>[];
-  readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content };
-  readonly responses?: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>;
-}
-
-interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly description?: string;
-  readonly schema?: Schema;
-}
-
-type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly format?: string;
-  readonly description?: string;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-}
+import {
+  type ApiDescription,
+  type Content,
+  type Listed,
+  nameOf,
+  type Operation,
+  type Parameter,
+  type Schema,
+  type Schemas,
+} from "./api-description.ts";
 
 /** Groups in this order; others follow. */
 const FIRST = ["OAuth", "Discovery", "Resource servers"];
@@ -51,11 +19,6 @@ const PROOFS: Readonly<Record<string, string>> = {
   clientBasic: "Client id and secret (HTTP Basic)",
   session: "Session cookie",
 };
-
-interface Listed extends Operation {
-  readonly path: string;
-  readonly method: string;
-}
 
 /** The API reference: a page without scripts, in English as the description is. @param version of the software */
 export function referenceView(site: Site, description: ApiDescription, version: string): HostedPage {
@@ -85,8 +48,6 @@ const anchor = (name: string): string => name.toLowerCase().replaceAll(" ", "-")
 
 /** A text whose words between backticks are code. */
 const withCode = (text: string): Part => text.split("`").map((piece, index) => (index % 2 === 0 ? piece : html`<code>${piece}</code>`));
-
-type Schemas = Readonly<Record<string, Schema>>;
 
 const operationItem = (
   { method, path, summary, description, security, parameters, requestBody, responses }: Listed,
@@ -141,9 +102,6 @@ const fields = (rows: readonly FieldRow[]): Markup =>
     ({ name, required, schema, description = schema.description, note }) => html`<dt><code>${name}</code></dt>
 <dd>${typeOf(schema)}${note !== undefined && `, in the ${note}`}${required && ", required"}${description !== undefined && html`. ${withCode(description)}`}</dd>`,
   )}</dl>`;
-
-/** The name of a schema that stands elsewhere. */
-const nameOf = ({ $ref }: Schema): string | undefined => $ref?.split("/").at(-1);
 
 function typeOf(schema: Schema): Part {
   const name = nameOf(schema);

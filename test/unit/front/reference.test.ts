@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { printPage, siteOf } from "../../../src/front/pages/views/layout.ts";
-import { type ApiDescription, referenceView } from "../../../src/front/system/reference.ts";
+import type { ApiDescription } from "../../../src/front/system/api-description.ts";
+import { referenceView } from "../../../src/front/system/reference.ts";
 import { TEXTS } from "../../../src/texts/languages.ts";
 import { aBrandings } from "../../support/builders.ts";
 
