@@ -182,10 +182,11 @@ describe("greeting, metrics and reference", () => {
     expect([response.headers.get("content-type"), await response.text()]).toEqual(["text/plain; version=0.0.4; charset=utf-8", "up 1\n"]);
   });
 
-  test("/docs is a page without scripts of its own, in the look of the other pages, with OAuth first and the version of the software", async () => {
+  test("/docs is a page that may send requests to this server alone, in the look of the other pages, with OAuth first and the version of the software", async () => {
     const response = await fetch(`${front.url}/docs`);
-    expect(response.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; .*script-src 'self'; .*connect-src 'self'$/);
     const page = await response.text();
+    expect(page.match(/<script(?! type="module" src="\/assets\/\w+\.[0-9a-f]{16}\.js"><\/script>)/g)).toBeNull();
     expect([...page.matchAll(/<h2 id="([^"]+)"/g)].map(([, id]) => id)[0]).toBe("oauth");
     expect(page).toContain(`Server ${manifest.version}, API 1.0.0.`);
     expect(page).toContain("<code>/oauth/token</code>");

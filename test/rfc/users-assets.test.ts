@@ -27,7 +27,7 @@ const sent = async (path: string) => {
   };
 };
 
-test.for(["/login", "/console"])("%s: each file that it names is to be kept for ever", async (path) => {
+test.for(["/login", "/docs", "/console"])("%s: each file that it names is to be kept for ever", async (path) => {
   const files = await filesOf(path);
   expect(files.length).toBeGreaterThan(1);
   for (const file of files) expect(await sent(file)).toMatchObject({ status: 200, caching: FOREVER });

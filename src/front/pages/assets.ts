@@ -27,6 +27,8 @@ export const MARK = asset("mark", "svg");
 export const PAGE_SCRIPT = asset("page", "js");
 /** Polls a wallet link, where the browser runs scripts. The page works without it. */
 export const WALLET_SCRIPT = asset("wallet", "js");
+/** Sends requests from the API reference, where the browser runs scripts. The reference is readable without it. */
+export const TRY_SCRIPT = asset("try", "js", [file("try/curl.js"), file("try/page.js")]);
 
 const webauthnScript = new URL(
   "../dist/bundle/index.umd.min.js",
@@ -35,7 +37,7 @@ const webauthnScript = new URL(
 /** Passkeys, which need scripts. */
 export const PASSKEY_SCRIPT = asset("passkey", "js", [webauthnScript, file("passkey/page.js")]);
 
-const ASSETS = [STYLE, MARK, PAGE_SCRIPT, WALLET_SCRIPT, PASSKEY_SCRIPT];
+const ASSETS = [STYLE, MARK, PAGE_SCRIPT, WALLET_SCRIPT, TRY_SCRIPT, PASSKEY_SCRIPT];
 export const ASSET_PATH = "/assets/:file";
 
 /** The last hash in a path of these files. */

@@ -32,6 +32,8 @@ export interface Schema {
   readonly description?: string;
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
+  readonly default?: unknown;
+  readonly example?: unknown;
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
@@ -50,3 +52,21 @@ export interface Listed extends Operation {
 
 /** The name of a schema that stands elsewhere. */
 export const nameOf = ({ $ref }: Schema): string | undefined => $ref?.split("/").at(-1);
+
+/** A member of an object, or a parameter. */
+export interface Member {
+  readonly name: string;
+  readonly schema: Schema;
+  readonly required?: boolean | undefined;
+}
+
+/** The members of a schema with those of its parts. */
+export function membersOf(schema: Schema): readonly Member[] {
+  const parts = [schema, ...(schema.allOf ?? [])];
+  const required = parts.flatMap((part) => part.required ?? []);
+  const members = parts.flatMap((part) => Object.entries(part.properties ?? {}));
+  return members.map(([name, member]) => ({ name, schema: member, required: required.includes(name) }));
+}
+
+/** The schema, wherever it stands. */
+export const resolved = (schema: Schema, schemas: Schemas): Schema => schemas[nameOf(schema) ?? ""] ?? schema;
