@@ -93,7 +93,10 @@ async function tail(options: TailOptions, terminal: Terminal, pause: () => Promi
   const newest = await newestSealed(admin, filter, options.lines ?? (isTimed ? MAX_LINES : LINES), after);
   for (const record of newest.toReversed()) show(record);
   if (newest.length === MAX_LINES)
-    terminal.complain(`These are the newest ${MAX_LINES}. Earlier ones: --until ${when(newest.at(-1)?.at ?? 0)}`);
+    // Records of one transaction have one time: the earliest shown ones are repeated, so that none of theirs is left out.
+    terminal.complain(
+      `These are the newest ${MAX_LINES}. Earlier ones: --until ${when((newest.at(-1)?.at ?? 0) + 1)}; all: countersign audit export`,
+    );
   const showNew = async (): Promise<void> => {
     for (let full = true; full; ) {
       const page = await admin.operator.audit.follow.query({ ...filter, after, limit: TAIL_PAGE });

@@ -207,7 +207,7 @@ export const auditFilter = {
   grantId: ownId,
   jti: identifier,
   requestId: identifier,
-  /** A resource that the record names, exactly as it does. */
+  /** A resource that the record names. */
   resource: text(1, 2000).optional(),
   since: moment,
   until: moment,

@@ -2,6 +2,7 @@ import { tracked } from "@trpc/server";
 import { z } from "zod";
 import { Refusal } from "../errors.ts";
 import { shared } from "../load-once.ts";
+import { sameResource } from "../protocol/access.ts";
 import { isOperator } from "./acts.ts";
 import { type AuditFilter, auditFilter } from "./inputs.ts";
 import { auditFilterOf } from "./operator/audit.ts";
@@ -88,7 +89,7 @@ export function matches(record: AuditRecord, { since, until, actorId, search, re
   if (since !== undefined && record.at < since) return false;
   if (until !== undefined && record.at >= until) return false;
   if (actorId !== undefined && !actorId.includes(record.actor.id)) return false;
-  if (resource !== undefined && !record.resources?.includes(resource)) return false;
+  if (resource !== undefined && !record.resources?.some((each) => sameResource(each, resource))) return false;
   const { actor, userId, clientId, grantId, jti, requestId } = record;
   const ids = [actor.id, userId, clientId, grantId, jti, requestId];
   if (search !== undefined && !search.some((id) => ids.includes(id))) return false;

@@ -34,6 +34,12 @@ const WITHOUT_PATH = /^https?:\/\/[^/\\?#]+$/i;
 export const sameResource = (one: string, other: string): boolean =>
   one === other || (other === `${one}/` && WITHOUT_PATH.test(one)) || (one === `${other}/` && WITHOUT_PATH.test(other));
 
+/** The texts that sameResource takes for this one, itself included. */
+export const spellingsOf = (resource: string): readonly string[] =>
+  [resource, `${resource}/`, resource.replace(/\/$/, "")].filter(
+    (each, index, all) => all.indexOf(each) === index && sameResource(each, resource),
+  );
+
 /** A web URI as URI parsers write it: scheme and host in lower case, without the default port. Any other text, and one that differs in the root path alone, as it is. */
 export function parsedSpelling(text: string): string {
   const parsed = isAbsoluteUri(text) && /^https?:/i.test(text) ? new URL(text).href : text;

@@ -2,9 +2,10 @@ import type { AuditEntry } from "../audit.ts";
 import { GENESIS, type Link, type SealedRecord, type SignedCheckpoint } from "../audit-chain/chain.ts";
 import type { AuditFilter } from "../management/inputs.ts";
 import type { AuditChainState, AuditRecord, AuditTrail, LiveRecord } from "../management/report-ports.ts";
+import { spellingsOf } from "../protocol/access.ts";
 import { hashText, sealable, sealedOf } from "./audit-log.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { firstRow, type Sql, seconds, statement, statements } from "./sql.ts";
+import { firstRow, type Sql, seconds, statement, statements, type Tx } from "./sql.ts";
 import { AUDIT_RECORDS } from "./tables/records.ts";
 import type { RowOf } from "./tables/table.ts";
 
@@ -46,15 +47,23 @@ const filtering = ({ since, until, outcome, search, actorId, resource, ...member
   // Written out, so that the partial indexes on failures are used.
   conditions: [
     ...(outcome === "failure" ? [["audit_records.outcome = 'failure'", []] satisfies Fragment] : []),
-    ...(resource === undefined ? [] : [["? = any(audit_records.resources)", [resource]] satisfies Fragment]),
+    ...(resource === undefined ? [] : [naming(spellingsOf(resource))]),
   ],
 });
+
+/** Records that name one of these resources. Has no index, which would cost every token. */
+const naming = (spellings: readonly string[]): Fragment => [
+  `(${spellings.map(() => "? = any(audit_records.resources)").join(" or ")})`,
+  [...spellings],
+];
 
 /** Sealed records, in the order of the chain, and their select list. */
 const SEALED = "audit_records join audit_links on audit_links.id = audit_records.id";
 const SEALED_RECORD = `${AUDIT_RECORDS.select()}, ${LINK} as link`;
 
 const SQL = statements("audit", {
+  // A resource that few records name is looked for in all records of the span.
+  patient: "set local statement_timeout = '10s'",
   head: "select coalesce(max(seq), 0)::float8 as seq from audit_links",
   live: `select ${SEALED_RECORD}, (select owner_id::text from clients where clients.client_id = audit_records.client_id) as "ownerId"
    from ${SEALED}
@@ -72,7 +81,7 @@ const FOLLOW = statement(
      and ($4::float8 is null or at >= to_timestamp($4)) and ($5::float8 is null or at < to_timestamp($5))
      and ($6::text[] is null or $6 && array[${columnsOf(IDENTIFIERS).join(", ")}]::text[])
      and ($7::text[] is null or audit_records.actor_id = any($7))
-     and ($8::text is null or $8 = any(audit_records.resources))
+     and ($8::text[] is null or $8 && audit_records.resources)
      and ${columnsOf(MATCHED)
        .map((column, index) => `($${index + 9}::text is null or ${column} = $${index + 9})`)
        .join(" and ")}
@@ -120,14 +129,21 @@ const LIST: ListDescription<"created"> = { table: AUDIT_RECORDS, select: AUDIT_R
 
 export const auditTrail = (sql: Sql): AuditTrail => ({
   list: async (filter, part) => {
-    const { items, ...page } = await listPage<AuditRow, "created">(sql, LIST, filtering(filter), part);
+    const read = (tx: Tx) => listPage<AuditRow, "created">(tx, LIST, filtering(filter), part);
+    const { items, ...page } = await (filter.resource === undefined
+      ? read(sql)
+      : sql.transaction(async (tx) => {
+          await tx.query(SQL.patient, []);
+          return read(tx);
+        }));
     return { ...page, items: items.map(recordOf) };
   },
   // Numbers are given under a lock and become visible in order, so that no record appears behind `reached`.
   follow: async ({ since, until, search, actorId, resource, ...members }, limit, after) => {
     const [head] = await sql.query<{ seq: number }>(SQL.head, []);
     const to = head?.seq ?? 0;
-    const given = [since, until, search, actorId, resource, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
+    const named = resource && spellingsOf(resource);
+    const given = [since, until, search, actorId, named, ...MATCHED.map((member) => members[member])].map((value) => value ?? null);
     const rows = await sql.query<AuditRow>(FOLLOW, [after, to, limit, ...given]);
     return { items: rows.map(recordOf), reached: rows.length === limit ? (rows.at(-1)?.link?.seq ?? to) : Math.max(after, to) };
   },

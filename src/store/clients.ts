@@ -109,12 +109,15 @@ const CHANGE = statement(
 );
 const changedRow = CLIENTS.writer(CHANGEABLE);
 
-/** What a change adds to its record: which members it sets, of `enabled` to what, and what the client may do by it. Pure. */
+/** What a change adds to its record: which members it sets, of `enabled` to what, what the client may do by it, and resources that it loses. Pure. */
 function said(before: Client, row: Readonly<Record<string, unknown>>, settings: ClientChange["settings"]): Partial<AuditEntry> {
   const rowBefore: Readonly<Record<string, unknown>> = changedRow(before);
   const changed = CHANGEABLE.filter((member) => !isDeepStrictEqual(row[CLIENTS.column(member)], rowBefore[CLIENTS.column(member)]));
-  const names = changed.map((member) => (member === "enabled" ? (settings.enabled ? "enabled" : "disabled") : member));
-  return { reason: names.join(" "), ...((changed.includes("scopes") || changed.includes("audience")) && allowance(settings)) };
+  const words: Readonly<Record<string, string>> = { enabled: settings.enabled ? "enabled" : "disabled", secretHash: "secret" };
+  const reason = changed.map((member) => words[member] ?? member).join(" ");
+  if (!changed.includes("scopes") && !changed.includes("audience")) return { reason };
+  const resources = new Set([...(settings.audience ?? []), ...(before.audience ?? [])]);
+  return { reason, ...allowance({ scopes: settings.scopes, audience: resources.size === 0 ? null : [...resources] }) };
 }
 
 const secretAfter = (before: Client, secret: ClientChange["secret"]) => {
@@ -140,7 +143,7 @@ export async function storeChange(
   const { epoch, ...client } = changed;
   // Earlier grants stay inactive when the client is enabled again, even those not yet removed: the epoch has moved on.
   if (!client.enabled) await beginRemoval(tx, "client_disabled", client.clientId, epoch);
-  return client;
+  return { ...client, lastUsedAt: before.lastUsedAt };
 }
 
 /** Has an index. */
@@ -149,25 +152,28 @@ const LAST_USED = "coalesce(clients.last_used_at, '-infinity')";
 /** Neither used nor registered since. @param moment SQL of seconds since the epoch */
 const UNUSED = (moment: string): string => `${LAST_USED} < to_timestamp(${moment}) and clients.created_at < to_timestamp(${moment})`;
 
-/** Clients whose last use is that of a record which waits to be sealed, too: clients have it noted then (auditSealer). */
-const shown = (which: string): string => `with waiting as materialized (
-     select record.client_id, max(record.at) as at
-     from (select id from audit_links where seq is null order by id desc limit 1000) as link
-       cross join lateral (select client_id, event, at from audit_records where audit_records.id = link.id offset 0) as record
-     where record.event in ('${USES.join("', '")}') group by record.client_id)
-   select ${CLIENTS.select(without(CLIENT, ["lastUsedAt"]))}, ${preciseSeconds(`case
-     when waiting.at is null or clients.last_used_at >= waiting.at - ${NOTED_EVERY} then clients.last_used_at else waiting.at end`)} as "lastUsedAt"
-   from clients left join waiting using (client_id) where ${which}`;
+/**
+ * The members of a client, as it is shown: its last use is noted when the record of it is sealed (auditSealer), and is here before, too.
+ * @param row `clients`, or a CTE that returns its rows
+ */
+const shown = (row: string): string =>
+  `${CLIENTS.select(without(CLIENT, ["lastUsedAt"]), row)}, ${preciseSeconds(
+    `(select case when ${row}.last_used_at >= max(at) - ${NOTED_EVERY} then ${row}.last_used_at else coalesce(max(at), ${row}.last_used_at) end
+   from (select event, at from audit_records where audit_records.client_id = ${row}.client_id order by id desc limit 10) as latest
+   where event in ('${USES.join("', '")}'))`,
+  )} as "lastUsedAt"`;
+
+const BY_ID = `select ${shown("clients")} from clients where ${IN_REACH}`;
 
 const SQL = statements("client", {
-  byId: shown(IN_REACH),
-  lock: `select ${CLIENTS.select(CLIENT)} from clients where ${IN_REACH} for no key update`,
-  ofOwner: `${shown("owner_id = $1::uuid")} order by clients.id desc`,
+  byId: BY_ID,
+  lock: `${BY_ID} for no key update of clients`,
+  ofOwner: `select ${shown("clients")} from clients where owner_id = $1::uuid order by clients.id desc`,
   replaceSecret: `with changed as (
      update clients set secret_hash = $3::bytea, updated_at = now()
      where ${IN_REACH} and token_endpoint_auth_method in ('client_secret_basic', 'client_secret_post') returning *),
    logged as (${auditEach("changed", "$4", NAMED)})
-   select ${CLIENTS.select(CLIENT, "changed")} from changed`,
+   select ${shown("changed")} from changed`,
   delete: `with deleted as (
      delete from clients where ${IN_REACH} and origin <> 'built_in' and ($4::float8 is null or ${UNUSED("$4")}) returning client_id),
    logged as (${auditEach("deleted", "$3", NAMED)})

@@ -92,6 +92,7 @@ export function assertOwn(directory: string): void {
     accessSync(directory, R_OK | W_OK);
     for (const path of readdirSync(directory, { recursive: true, encoding: "utf8" })) accessSync(join(directory, path), R_OK | W_OK);
   } catch (error) {
+    if (!["EACCES", "EPERM"].includes(String(Reflect.get(Object(error), "code")))) return; // says nothing about owners
     throw notOwn(Reflect.get(Object(error), "path") ?? directory, error);
   }
 }

@@ -76,7 +76,7 @@ export const migratingSession = (url: string, { pooler }: PoolOptions = {}) => s
 
 /** Parameters of the URL that name files, and those that say with them how TLS is spoken. */
 const TLS_FILES = ["sslrootcert", "sslcert", "sslkey"];
-const TLS = [...TLS_FILES, "sslmode", "ssl", "uselibpqcompat"];
+const TLS = [...TLS_FILES, "sslmode", "ssl", "sslnegotiation", "uselibpqcompat"];
 
 /**
  * The driver reads the files of the URL for each connection, so that renewed ones count. One that cannot be read at the moment (it is being
@@ -88,12 +88,13 @@ function tlsOf(url: string) {
   if (!TLS_FILES.some((name) => at.searchParams.has(name))) return { url };
   const read = (): pg.ClientConfig["ssl"] => Reflect.get(new pg.Client(url), "ssl");
   let ssl = read();
+  const isDirect = at.searchParams.get("sslnegotiation") === "direct";
   class Client extends pg.Client {
     constructor(config?: pg.ClientConfig) {
       try {
         ssl = read();
       } catch {}
-      super({ ...config, ssl });
+      super({ ...config, ssl, ...(isDirect && { sslnegotiation: "direct" }) });
     }
   }
   for (const name of TLS) at.searchParams.delete(name);

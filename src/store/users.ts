@@ -67,7 +67,7 @@ const SQL = statements("user", {
      where token_hash = $1::bytea and user_id = account.id and used_at is null and expires_at > now() returning user_id),
    others as (
      update verification_tokens as other set used_at = now() from token
-     where other.user_id = token.user_id and other.token_hash <> $1::bytea and other.used_at is null),
+     where other.user_id = token.user_id and other.token_hash <> $1::bytea and other.used_at is null and other.expires_at > now()),
    verified as (
      update users set email_verified = true, updated_at = now() from token where users.id = token.user_id returning users.*),
    logged as (

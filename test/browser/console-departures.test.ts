@@ -42,6 +42,7 @@ test("finds what happened at a resource within a span of time", async () => {
   await openScreen(page, `/resources/view?uri=${resource}`);
   await page.getByRole("link", { name: "Audit records" }).click();
   await page.getByText(`Resource: ${resource}`).waitFor();
+  expect(Date.parse(new URL(page.url()).searchParams.get("since") ?? "")).toBeLessThan(Date.now() - 30 * 86_400_000);
   const records = page.getByRole("button", { name: /: open the record$/ });
   await expect.poll(() => records.count()).toBe(2);
   const local = (days: number): string => {

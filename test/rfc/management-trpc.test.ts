@@ -381,19 +381,32 @@ describe("operators", () => {
     await clients.update.mutate({ id, patch: { audience: null, tokenEndpointAuthMethod: "none", grantTypes: ["authorization_code"] } });
     const { records } = await audit.list.query({ clientId });
     expect(records.map(({ event, reason, scope, resources }) => [event, reason, scope, resources])).toEqual([
-      ["client.changed", "grantTypes responseTypes tokenEndpointAuthMethod audience secretHash", "payroll:read", undefined],
+      ["client.changed", "grantTypes responseTypes tokenEndpointAuthMethod audience secret", "payroll:read", [payroll]],
       ["client.changed", "scopes", "payroll:read", [payroll]],
       ["client.changed", "disabled", undefined, undefined],
       ["client.changed", "scopes audience", "notes:read payroll:read", [payroll]],
       ["client.registered", undefined, "notes:read", undefined],
     ]);
-    const named = [records[3]?.id, records[1]?.id];
+    const named = [records[3]?.id, records[1]?.id, records[0]?.id];
     const inOrder = async () => (await audit.follow.query({ resource: payroll, limit: 10 })).records.map((record) => record.id);
     await auditSealer(api.database.sql, undefined).seal();
     expect(await inOrder()).toEqual(named);
     expect((await audit.list.query({ resource: payroll })).records.map((record) => record.id)).toEqual(named.toReversed());
     expect((await audit.list.query({ resource: payroll, outcome: "failure" })).records).toEqual([]);
     expect((await audit.list.query({ resource: "https://payroll.example.test" })).records).toEqual([]);
+  });
+
+  test("find the records of a resource without a path in both spellings", async () => {
+    const { clients, audit } = admin(operator).operator;
+    const [bare, root] = ["https://root.example.test", "https://root.example.test/"];
+    const settings = { name: "Agent", grantTypes: ["client_credentials" as const], scopes: ["notes:read"] };
+    for (const resource of [bare, root]) await clients.create.mutate({ ...settings, audience: [resource] });
+    await auditSealer(api.database.sql, undefined).seal();
+    for (const resource of [bare, root]) {
+      const named = [[bare], [root]];
+      expect((await audit.follow.query({ resource, limit: 10 })).records.map(({ resources }) => resources)).toEqual(named);
+      expect((await audit.list.query({ resource })).records.map(({ resources }) => resources)).toEqual(named.toReversed());
+    }
   });
 
   test("apply a provisioning file", async () => {

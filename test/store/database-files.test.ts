@@ -44,6 +44,15 @@ async function aPool() {
   return { sql, authority };
 }
 
+test("TLS from the first byte goes on with the authority of the URL", () => {
+  const authority = join(aDirectory(), "ca.pem");
+  writeFileSync(authority, privateCa().certificatePem);
+  const pool = postgresPool(`postgres://localhost/x?sslmode=verify-full&sslrootcert=${authority}&sslnegotiation=direct`, {});
+  const client = new (Reflect.get(pool, "Client") as typeof pg.Client)(pool.options);
+  expect(Reflect.get(client, "ssl")).toMatchObject({ ca: expect.stringContaining("BEGIN CERTIFICATE") });
+  expect(Reflect.get(client, "sslNegotiation")).toBe("direct");
+});
+
 const SLEEPING = "from pg_stat_activity where application_name = 'countersign' and state = 'active'";
 
 /** Ends the connection of a statement. @param during what to do while the statement runs  @returns its error */

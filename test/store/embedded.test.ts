@@ -1,10 +1,10 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { lockDirectory } from "../../src/store/directory-lock.ts";
+import { assertOwn, lockDirectory } from "../../src/store/directory-lock.ts";
 import { openDatabase } from "../../src/store/orm.ts";
 import { statement } from "../../src/store/sql.ts";
 import { aUser } from "../support/accounts.ts";
@@ -167,4 +167,9 @@ test.for(["pg", "pg/base", "pg/global/pg_control"])("%s of another user is no da
   ).toBe(
     `DATA_DIR: ${join(dir, closed)} may not be read and written by this user; give it to this user (chown -R), or start as its owner.\n`,
   );
+});
+
+test("a file that is missing says nothing about owners", () => {
+  symlinkSync("nowhere", join(dir, "dangling"));
+  expect(() => assertOwn(dir)).not.toThrow();
 });

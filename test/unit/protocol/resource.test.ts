@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isWebResource, sameResource } from "../../../src/protocol/access.ts";
+import { isWebResource, sameResource, spellingsOf } from "../../../src/protocol/access.ts";
 
 test.for<[string, string, boolean]>([
   ["https://h.example", "https://h.example", true],
@@ -19,6 +19,7 @@ test.for<[string, string, boolean]>([
   ["client", "client/", false],
 ])("docs/protocol.md#resources: %s and %s are the same resource: %s", ([one, other, expected]) => {
   expect([sameResource(one, other), sameResource(other, one)]).toEqual([expected, expected]);
+  expect([spellingsOf(one).includes(other), spellingsOf(other).includes(one)]).toEqual([expected, expected]);
 });
 
 test.for<[string, boolean]>([

@@ -4,6 +4,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { changesTo, mergedList, sendChanges, useEdits } from "../../api/changes.ts";
 import { api, refresh, trpc } from "../../api/client.ts";
+import { now } from "../../api/clock.ts";
 import { usePages } from "../../api/pages.ts";
 import { isThere, PendingScreen } from "../../components/failure.tsx";
 import { Form, FormEnd } from "../../components/form.tsx";
@@ -21,6 +22,9 @@ import { Scopes } from "./scopes.tsx";
 
 const { resources: texts } = T;
 
+/** A month ago, as the address of the audit screen has it. A search for a resource reads all records of its span. */
+const monthAgo = (): string => new Date(Math.floor(now() / 86_400_000 - 30) * 86_400_000).toISOString();
+
 const TABS = ["connect", "scopes", "settings", "refusals", "doctor"] as const;
 
 export function ResourcePage() {
@@ -37,7 +41,7 @@ export function ResourcePage() {
         state={<StateBadge enabled={data.enabled} />}
         detail={data.resource}
       >
-        <LinkButton variant="default" to="/audit" search={{ resource: data.resource }}>
+        <LinkButton variant="default" to="/audit" search={{ resource: data.resource, since: monthAgo() }}>
           {T.agents.audit}
         </LinkButton>
       </PageHead>
