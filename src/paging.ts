@@ -44,15 +44,4 @@ export async function allInParts<Item extends { readonly id: string }>(
   }
 }
 
-/** All items of a list that comes in pages, which are read one after the other. @param size items of a page */
-export async function allPages<Item>(size: number, page: (part: Part) => Promise<Page<Item>>): Promise<readonly Item[]> {
-  const all: Item[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const { items, next } = await page({ limit: size, cursor });
-    all.push(...items);
-    if (next === null) return all;
-    cursor = next;
-  }
-}
-
 export const EMPTY_PAGE: Page<never> = { items: [], next: null, total: 0 };

@@ -104,6 +104,18 @@ export interface DelegationGroups {
   readonly complete: boolean;
 }
 
+/** What an agent has had below one application in a user's name, in all delegations that are kept. Times in seconds since the epoch with their fraction. */
+export interface AgentAccess extends Pick<Delegation, "scopes"> {
+  /** client_ids. */
+  readonly agent: string;
+  readonly application: string;
+  readonly resources: readonly string[];
+  readonly firstIssuedAt: number;
+  readonly lastIssuedAt: number;
+  /** When the last of them expires, unless it ends before. */
+  readonly expiresAt: number;
+}
+
 /** Delegations as users and operators see and end them. They are kept for a day after expiry. */
 export interface DelegationRepository {
   /** Newest first, unless sorted otherwise. */
@@ -112,6 +124,8 @@ export interface DelegationRepository {
   tree(whose: Whose, grantId: string, live?: boolean): Promise<DelegationTree | undefined>;
   /** Delegations in at most 150 groups: users are counted where they would be more. */
   groups(of: GroupsOf): Promise<DelegationGroups>;
+  /** Each agent of a user once for each application, the latest first, however many delegations there are. */
+  agentsOf(userId: string): Promise<readonly AgentAccess[]>;
   /** Ends a part of a tree and all below it, each with an audit record. @returns their number; undefined for a part out of reach */
   cut(whose: Whose, what: Cut, audit: AuditEntry): Promise<number | undefined>;
 }
@@ -128,6 +142,9 @@ export interface AgentPause {
   readonly reason: string | null;
 }
 
+/** A pause by a user, of the agent with this client_id. */
+export type OwnPause = { readonly agent: string; readonly pausedAt: number };
+
 /** `userId` null: pauses for all users. */
 export type PauseFilter = { readonly agent?: string | undefined; readonly userId?: string | null | undefined };
 
@@ -138,6 +155,8 @@ export type PauseFilter = { readonly agent?: string | undefined; readonly userId
 export interface AgentPauses {
   /** Newest first. A user sees their own pauses, and the operators' pauses of agents that act for them. */
   list(whose: Whose, filter: PauseFilter, part: Part<"created">): Promise<Page<AgentPause>>;
+  /** All pauses by a user, newest first. */
+  ofUser(userId: string): Promise<readonly OwnPause[]>;
   /** Idempotent. Writes one record for each change, whose `note` is the reason. @returns whether this call paused it; undefined for an unknown agent */
   pause(whose: Whose, agent: string, audit: AuditEntry): Promise<boolean | undefined>;
   /** Idempotent. Writes one record for each change. @returns whether this call ended a pause */

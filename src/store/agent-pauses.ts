@@ -1,8 +1,8 @@
-import type { AgentPause, AgentPauses } from "../accounts/delegations.ts";
+import type { AgentPause, AgentPauses, OwnPause } from "../accounts/delegations.ts";
 import { auditEach } from "./audit-log.ts";
 import { namedClient, userOf } from "./delegations.ts";
 import { type Fragment, type ListDescription, listPage } from "./list-query.ts";
-import { firstRow, hasRow, jsonRows, type Sql, statements } from "./sql.ts";
+import { firstRow, hasRow, jsonRows, preciseSeconds, rowsOf, type Sql, statements } from "./sql.ts";
 import { AGENT_PAUSES } from "./tables/delegations.ts";
 
 const LIST: ListDescription<"created"> = {
@@ -33,6 +33,7 @@ const SQL = statements("agent", {
   resume: `with resumed as (delete from agent_pauses where agent = $1 and user_id is not distinct from $2::uuid returning agent, user_id),
    ${logged("resumed")}
    select 1 as changed from resumed`,
+  of_user: `select agent, ${preciseSeconds("paused_at")} as "pausedAt" from agent_pauses where user_id = $1::uuid order by id desc`,
 });
 
 export const agentPauses = (sql: Sql): AgentPauses => ({
@@ -41,6 +42,7 @@ export const agentPauses = (sql: Sql): AgentPauses => ({
     const conditions: readonly Fragment[] = user === null ? [] : [[`(${IN_REACH})`, [user, user]]];
     return listPage<AgentPause, "created">(sql, LIST, { where, conditions }, part);
   },
+  ofUser: (userId) => rowsOf<OwnPause>(sql, SQL.of_user, [userId]),
   pause: async (whose, agent, audit) =>
     (await firstRow<{ changed: boolean }>(sql, SQL.pause, [agent, userOf(whose), jsonRows([audit])]))?.changed,
   resume: (whose, agent, audit) => hasRow(sql, SQL.resume, [agent, userOf(whose), jsonRows([audit])]),

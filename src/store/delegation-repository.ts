@@ -1,4 +1,5 @@
 import type {
+  AgentAccess,
   Cut,
   Delegation,
   DelegationGroup,
@@ -62,6 +63,23 @@ const delegationGroups =
     const groups = rows.slice(0, MOST_GROUPS).map(({ held: _, ...group }) => group);
     return { groups, complete: rows.length <= MOST_GROUPS && (rows[0]?.held ?? 0) <= MOST_DELEGATIONS };
   };
+
+// Of the many delegations of a busy agent, few differ in scopes and audience: only those are unnested.
+const AGENTS_OF = statement(
+  "delegation_agents_of_user",
+  `with kinds as materialized (
+     select actor as agent, grants.client_id as application, delegations.scopes, delegations.audience,
+       min(delegations.created_at) as first_at, max(delegations.created_at) as last_at, max(delegations.expires_at) as expires_at
+     from delegations join grants on grants.id = delegations.grant_id where delegations.user_id = $1::uuid group by 1, 2, 3, 4),
+   agents as (
+     select agent, application, min(first_at) as first_at, max(last_at) as last_at, max(expires_at) as expires_at from kinds group by 1, 2),
+   scoped as (select agent, application, array_agg(distinct one order by one) as scopes from kinds, unnest(scopes) as one group by 1, 2),
+   reaching as (select agent, application, array_agg(distinct one order by one) as resources from kinds, unnest(audience) as one group by 1, 2)
+   select agent, application, coalesce(scopes, '{}') as scopes, coalesce(resources, '{}') as resources,
+     ${preciseSeconds("first_at")} as "firstIssuedAt", ${preciseSeconds("last_at")} as "lastIssuedAt", ${preciseSeconds("expires_at")} as "expiresAt"
+   from agents left join scoped using (agent, application) left join reaching using (agent, application)
+   order by last_at desc, agent, application`,
+);
 
 /** One audit record for each delegation or grant that was cut: its user, its grant and the client that held it. */
 const logged = (jti: string, grantId: string): string =>
@@ -220,5 +238,6 @@ export const delegationRepository = (sql: Sql): DelegationRepository => ({
     return { root: rootOf(root), delegations: rows.slice(0, MOST).map(delegationOf), complete: rows.length <= MOST };
   },
   groups: delegationGroups(sql),
+  agentsOf: (userId) => rowsOf<AgentAccess>(sql, AGENTS_OF, [userId]),
   cut: delegationCuts(sql),
 });

@@ -93,17 +93,19 @@ describe("the page of a user's agents", () => {
   test("the data of a user name the agents that acted for them, and those that they paused, without those of the operators", async ({
     server,
   }) => {
-    const { user } = await server.chainOf(["agent-1", "agent-2"]);
+    const { user, accessTokens } = await server.chainOf(["agent-1", "agent-2"]);
     const { browser } = user;
+    expect((await server.exchange("agent-1", accessTokens[0]!, { resource: [CRM, "agent-2"], scope: "crm:read" })).status).toBe(200);
     await press(browser, await browser.follow(PATH), "Pause agent-2");
     await (await operatorAt(server.url)).agents.pause.mutate({ clientId: "agent-1", reason: "looks stolen" });
     const text = await (await browser.request("/account/data")).text();
     const time = expect.any(Number);
-    const access = { application: "web", resources: [CRM, MAIL, "agent-1", "agent-2"], issuedAt: time, expiresAt: time };
     const { agents, pausedAgents } = JSON.parse(text);
-    expect(agents).toMatchObject([
-      { ...access, agent: "agent-2" },
-      { ...access, agent: "agent-1" },
+    const access = { application: "web", scopes: ["crm:read", "crm:write", "openid"], resources: ["agent-1", "agent-2", CRM, MAIL] };
+    const times = { firstIssuedAt: time, lastIssuedAt: time, expiresAt: time };
+    expect(agents).toEqual([
+      { ...access, ...times, agent: "agent-1" }, // twice, and each is named once
+      { ...access, ...times, agent: "agent-2" },
     ]);
     expect(pausedAgents).toEqual([{ agent: "agent-2", pausedAt: time }]);
     expect(text).not.toContain("looks stolen");

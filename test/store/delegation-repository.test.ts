@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { delegationRepository } from "../../src/store/delegation-repository.ts";
 import { grants } from "../../src/store/grants.ts";
-import { statement } from "../../src/store/sql.ts";
+import { type Sql, statement } from "../../src/store/sql.ts";
 import { tokenStates } from "../../src/store/token-states.ts";
 import { anAudit, anId, auditOf } from "../support/accounts.ts";
 import { databaseKinds, runText, sharedDatabase } from "../support/database.ts";
@@ -162,6 +162,33 @@ describe.each(databaseKinds)("delegation repository on $name", ({ fresh }) => {
     expect([await book().cut(EVERYONE, what, byOperator), await book().cut(EVERYONE, what, byOperator)]).toEqual([1103, 0]);
     expect((await book().list(EVERYONE, { agent, live: true }, { limit: 50 })).items).toEqual([]);
     expect((await auditOf(database().sql, "delegation.cut")).length - before).toBe(1103);
+  });
+
+  test("an agent of a user with thousands of delegations is named once for each application, by one statement with one row for each", async () => {
+    const { scene, grantId, agent, token } = await aRoot();
+    const others = await aChain();
+    const insert = `insert into delegations (id, kind, jti, parent_jti, grant_id, user_id, path, actor, scopes, audience, created_at, expires_at)
+      select id, 'access_token', id::text, $4, $1::uuid, $2::uuid, array[id], $3, array['crm:read', 'crm:' || place % 2], array['https://' || place % 3],
+        to_timestamp(1000 + place), to_timestamp(2000 + place)
+      from (select gen_random_uuid() as id, place from generate_series(1, 5000) as place) as made`;
+    await runText(database().sql, insert, [grantId, scene.userId, agent, token.jti]);
+    await runText(database().sql, insert, [grantId, scene.userId, "a deleted agent", token.jti]);
+    const rows: number[] = [];
+    const query: Sql["query"] = async <Row>(...call: Parameters<Sql["query"]>) => {
+      const found = await database().sql.query<Row>(...call);
+      rows.push(found.length);
+      return found;
+    };
+    const access = {
+      application: scene.clientId,
+      scopes: ["crm:0", "crm:1", "crm:read"],
+      resources: ["https://0", "https://1", "https://2"],
+    };
+    const times = { firstIssuedAt: 1001, lastIssuedAt: 6000, expiresAt: 7000 };
+    const expected = [agent, "a deleted agent"].sort().map((one) => ({ agent: one, ...access, ...times }));
+    const found = await delegationRepository({ ...database().sql, query }).agentsOf(scene.userId);
+    expect([found.toSorted((a, b) => (a.agent < b.agent ? -1 : 1)), rows]).toEqual([expected, [2]]);
+    expect(await book().agentsOf(others.scene.userId)).toMatchObject([{ agent: others.agent, application: others.scene.clientId }]);
   });
 
   test("64 concurrent cuts of one delegation: exactly one succeeds, with one audit record", async () => {

@@ -4,6 +4,7 @@ import { CLIENT_SORTS, IDENTITY_SORTS, WORKLOAD_ISSUER_SORTS } from "../../src/c
 import { REALM_SORTS, USER_SORTS } from "../../src/management/ports.ts";
 import type { Page, Part } from "../../src/paging.ts";
 import { RESOURCE_SORTS } from "../../src/resources/ports.ts";
+import { agentPauses } from "../../src/store/agent-pauses.ts";
 import { managedClients } from "../../src/store/clients.ts";
 import { managedConnections } from "../../src/store/connections.ts";
 import { clientConsents, managedScopes } from "../../src/store/consents.ts";
@@ -83,11 +84,13 @@ export async function joinedLists(sql: Sql): Promise<void> {
   await resourceRefusals(sql).reasons(DEFAULT_REALM, "https://r-1.example.test");
   await managedUsers(sql).addresses(["00000000-0010-7000-8000-000000000001"]);
   await clientConsents(sql).list("client-1", {}, COUNTED);
-  const { list, groups } = delegationRepository(sql);
+  const { list, groups, agentsOf } = delegationRepository(sql);
   await inEachOrder(DELEGATION_SORTS, (part) => list(EVERYONE, {}, part));
   for (const filter of [{ agent: "client-1" }, { userId: "00000000-0010-7000-8000-000000000001" }] as const)
     await list(EVERYONE, filter, COUNTED);
   await groups({ kind: "agent", clientId: "client-1" });
   await groups({ kind: "user", id: "00000000-0010-7000-8000-000000000001" });
   await groups({ kind: "grant", id: "00000000-0010-7000-8000-000000000005" });
+  await agentsOf("00000000-0010-7000-8000-000000000001");
+  await agentPauses(sql).ofUser("00000000-0010-7000-8000-000000000001");
 }

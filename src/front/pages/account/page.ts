@@ -2,13 +2,12 @@ import { rename, revokeConsent } from "../../../accounts/account.ts";
 import { resendVerification } from "../../../accounts/registration.ts";
 import { inMilliseconds } from "../../../clock.ts";
 import { sessionView } from "../../../management/views.ts";
-import { allPages } from "../../../paging.ts";
 import { PHISHING_RESISTANT_ACR } from "../../../protocol/authentication-context.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { assertShape, NameBody } from "../../auth/shapes.ts";
 import { donePath } from "../../done.ts";
 import { sendJson } from "../../http/answers.ts";
-import { accountForm, accountPageHandler, failedForm, goneAfter, type Visit } from "../kit.ts";
+import { accountForm, accountPageHandler, failedForm, goneAfter } from "../kit.ts";
 import { ACCOUNT_START, SET_UP_DONE } from "../views/sections.ts";
 import { showAccount } from "./view.ts";
 
@@ -24,9 +23,10 @@ export const accountPage = accountPageHandler((visit, { signedIn: { user, sessio
 
 /** GET /account/data: what the service keeps about the user, without secrets, as a JSON file (docs/privacy.md). Times are milliseconds since the epoch. */
 export const dataPage = accountPageHandler(async (visit, { signedIn: { user } }) => {
-  const { consents, sessions, clients, identityLinks, passkeys, secondFactors, linkedWallets } = visit.ports;
-  const [agents, applications, signIns, owned, identities, keys, { appAddedAt }, wallet] = await Promise.all([
-    agentsOf(visit, user.id),
+  const { delegations, agentPauses, consents, sessions, clients, identityLinks, passkeys, secondFactors, linkedWallets } = visit.ports;
+  const [agents, pauses, applications, signIns, owned, identities, keys, { appAddedAt }, wallet] = await Promise.all([
+    delegations.agentsOf(user.id),
+    agentPauses.ofUser(user.id),
     consents.ofUser(user.id),
     sessions.ofUser(user.id),
     clients.ofOwner(user.id),
@@ -41,7 +41,8 @@ export const dataPage = accountPageHandler(async (visit, { signedIn: { user } })
     applications: applications.map(({ clientId, clientName, scopes, resources, createdAt: allowedAt, lastUsedAt }) =>
       inMilliseconds({ clientId, clientName, scopes, resources, allowedAt, lastUsedAt }, "allowedAt", "lastUsedAt"),
     ),
-    ...agents,
+    agents: agents.map((access) => inMilliseconds(access, "firstIssuedAt", "lastIssuedAt", "expiresAt")),
+    pausedAgents: pauses.map((pause) => inMilliseconds(pause, "pausedAt")),
     sessions: signIns.map(({ id: _, ...session }) => sessionView(session)),
     clients: owned.map(({ clientId, name, redirectUris, scopes }) => ({ clientId, name, redirectUris, scopes })),
     identities: identities.map(({ issuer, subject, email, confirmed: signsIn, createdAt: linkedAt }) =>
@@ -54,26 +55,6 @@ export const dataPage = accountPageHandler(async (visit, { signedIn: { user } })
     wallet: wallet === undefined ? null : inMilliseconds({ issuer: wallet.issuer, linkedAt: wallet.linkedAt }, "linkedAt"),
   });
 });
-
-/** Delegations and pauses that are read at once. */
-const PART = 200;
-
-/** Which agents have had access in the user's name, as long as it is kept, and which the user has paused. */
-async function agentsOf({ ports }: Visit, userId: string) {
-  const owner = { kind: "user", userId } as const;
-  const [delegations, pauses] = await Promise.all([
-    allPages(PART, (part) => ports.delegations.list(owner, {}, part)),
-    allPages(PART, (part) => ports.agentPauses.list(owner, { userId }, part)),
-  ]);
-  return {
-    agents: delegations.map(({ agent, application, scopes, audience: resources, issuedAt, expiresAt, ended }) => ({
-      ...{ agent: agent.clientId, application: application.clientId, scopes, resources },
-      ...inMilliseconds({ issuedAt, expiresAt }, "issuedAt", "expiresAt"),
-      ended: ended?.reason ?? null,
-    })),
-    pausedAgents: pauses.map(({ agent, pausedAt }) => inMilliseconds({ agent: agent.clientId, pausedAt }, "pausedAt")),
-  };
-}
 
 export const profilePage = accountForm(
   async (visit, form, { user }) => {
