@@ -189,7 +189,7 @@ async function list(admin: AdminClient, { operator, search, limit, ownerId: owne
   const { items, total } = await listed("clients", page, limit);
   const all = operator ? NO_CLIENTS : NO_OWN_CLIENTS;
   const whenEmpty = search !== undefined ? NONE_FOUND : Object.keys(ofOperators).length > 0 ? "No client matches." : all;
-  return { value: items, text: listing(items), total, whenEmpty };
+  return { value: items, text: () => listing(items), total, whenEmpty };
 }
 
 const listing = (clients: readonly OwnClient[]): string =>

@@ -38,7 +38,8 @@ export function registerConnectionCommands(program: Command, terminal: Terminal)
     const inside = await realmNamed(admin, realm);
     const { items, total } = await listed("connections", (at) => admin.operator.connections.list.query({ ...inside, ...at }), limit);
     const columns = { NAME: "name", TITLE: "title", ISSUER: "issuer", DOMAINS: "domains", ENABLED: "enabled" } as const;
-    const text = table(items, { ...columns, REALM: await realmColumn(admin) });
+    const all = { ...columns, REALM: await realmColumn(admin) };
+    const text = () => table(items, all);
     return { value: items, text, total, whenEmpty: "No connections yet. Add one: countersign connections add google --client-id ID" };
   };
   command("list", "list connections", list).addOption(LIMIT).option("--realm <realm>", "name or id of a realm, for its connections alone");

@@ -27,7 +27,7 @@ export function registerDelegationCommands(program: Command, terminal: Terminal)
     const unknown = items.length === 0 && agent !== undefined && !(await isAgent(admin, agent));
     return {
       value: items,
-      text: listing(items),
+      text: () => listing(items),
       total,
       ...(!isFiltered && { whenEmpty: NO_DELEGATIONS }),
       warning: () => (unknown ? `${printable(agent)}: no agent has this client_id` : undefined),
@@ -172,7 +172,7 @@ export function registerAgentCommands(program: Command, terminal: Terminal): voi
       BY: ({ by }: Pause) => `${by.type} ${by.id}`,
       NAME: ({ agent }: Pause) => agent.name,
     };
-    return { value: pauses, text: table(pauses, columns), whenEmpty: "No agent is paused." };
+    return { value: pauses, text: () => table(pauses, columns), whenEmpty: "No agent is paused." };
   });
 }
 

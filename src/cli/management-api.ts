@@ -8,10 +8,10 @@ import { running, type Terminal } from "./terminal.ts";
 /** The management API, loaded and signed in to when a command needs it. @throws {CommandFailure} */
 export const managing = async (terminal: Terminal): Promise<AdminClient> => (await import("./session.ts")).signedIn(terminal);
 
-/** What a command prints: `value` with `--json`, else `text`. */
+/** What a command prints: `value` with `--json`, else `text`, which a long list makes only then. */
 export interface Output {
   readonly value: unknown;
-  readonly text: string;
+  readonly text: string | (() => string);
   /** The next step after an empty list. */
   readonly whenEmpty?: string;
   /** How many items the whole list has, which is said below it. */
@@ -39,7 +39,7 @@ export function addCommand<Args extends unknown[]>(
       const members = Object.entries(options).map(([member, given]) => [member, given === NULL ? null : given]);
       const output = await action(...(args.with(-2, Object.fromEntries(members)) as Args)); // the last one is the command
       const { value, text, warning, shownOnce } = output;
-      terminal.write(json ? asJson(value) : text);
+      terminal.write(json ? asJson(value) : typeof text === "string" ? text : text());
       if (!json && Array.isArray(value)) belowList(value.length, output, terminal);
       if (!json && shownOnce !== undefined) terminal.complain(`Keep the ${shownOnce} now: it is shown only this once.`, "yellow");
       const warned = await warning?.();

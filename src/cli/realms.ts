@@ -58,7 +58,7 @@ export function registerRealmCommands(program: Command, terminal: Terminal): voi
   const scopesOf = ({ dynamicRegistrationScopes: scopes }: Realm) => (scopes?.length === 0 ? "none" : scopes);
   const output = (listed: readonly Realm[], value: unknown): Output => ({
     value,
-    text: table(listed, { ID: "id", NAME: "name", "REGISTRATION SCOPES": scopesOf }),
+    text: () => table(listed, { ID: "id", NAME: "name", "REGISTRATION SCOPES": scopesOf }),
   });
   const create = async ({ operator }: AdminClient, name: string) => {
     const realm = await operator.realms.create.mutate({ name });

@@ -90,7 +90,7 @@ async function list(admin: AdminClient, { realm, search, limit }: Options & Most
   const filter = { ...(await realmNamed(admin, realm)), search };
   const { items, total } = await listed("resources", (at) => admin.operator.resources.list.query({ ...filter, ...at }), limit);
   const scopes = (item: Resource) => namesOf(item.scopes);
-  const text = table(items, { RESOURCE: "resource", NAME: "name", SCOPES: scopes, CLIENTS: "clients", ENABLED: "enabled" });
+  const text = () => table(items, { RESOURCE: "resource", NAME: "name", SCOPES: scopes, CLIENTS: "clients", ENABLED: "enabled" });
   const none =
     search === undefined ? "No resources yet. Add one: countersign resources add URL" : "No resource has this text in its URI or name.";
   return { value: items, text: items.length > 0 ? text : none, total };

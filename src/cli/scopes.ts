@@ -16,7 +16,7 @@ export function registerScopeCommands(program: Command, terminal: Terminal): voi
   const command = managementCommands(program, terminal, "scopes", "descriptions of scopes on the consent page, for operators");
   const output = (listed: readonly Scope[], value: unknown): Output => ({
     value,
-    text: table(listed, { SCOPE: "name", ENGLISH: ({ title }) => title.en, GERMAN: ({ title }) => title.de, "BUILT IN": "builtIn" }),
+    text: () => table(listed, { SCOPE: "name", ENGLISH: ({ title }) => title.en, GERMAN: ({ title }) => title.de, "BUILT IN": "builtIn" }),
   });
 
   command("list", "list described scopes", async (admin, { realm, limit }: Options & Most) => {

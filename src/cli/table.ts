@@ -21,7 +21,7 @@ export function table<Item>(items: readonly Item[], columns: Readonly<Record<str
   const cellsOf = (item: Item) =>
     Object.values(columns).map((column) => cellText(typeof column === "function" ? column(item) : (item[column] as Cell)));
   const lines = [headings, ...items.map(cellsOf)];
-  const widths = headings.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
+  const widths = headings.map((_, column) => lines.reduce((widest, line) => Math.max(widest, (line[column] ?? "").length), 0));
   return lines
     .map((line) =>
       line

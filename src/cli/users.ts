@@ -28,7 +28,8 @@ function address(value: string): string {
 
 async function output(admin: AdminClient, listed: readonly User[], value: unknown): Promise<Output> {
   const columns = { ID: "id", "E-MAIL": "email", VERIFIED: "emailVerified", ROLE: "role", ENABLED: "enabled" } as const;
-  return { value, text: table(listed, { ...columns, REALM: await realmColumn(admin) }) };
+  const all = { ...columns, REALM: await realmColumn(admin) };
+  return { value, text: () => table(listed, all) };
 }
 
 function registerNewcomerCommands(command: ReturnType<typeof managementCommands>, terminal: Terminal): void {
@@ -94,7 +95,8 @@ function registerInvitationCommands(command: ReturnType<typeof managementCommand
   command("invitations", "list invitations that were not accepted yet, newest first", async (admin, { limit }: Most) => {
     const { items, total } = await open(admin, undefined, limit);
     const columns = { "E-MAIL": "email", ROLE: "role", SENT: whenOf("createdAt"), EXPIRES: whenOf("expiresAt") } as const;
-    const text = table(items, { ...columns, REALM: await realmColumn(admin) });
+    const all = { ...columns, REALM: await realmColumn(admin) };
+    const text = () => table(items, all);
     const whenEmpty = "No invitation waits. Send one with `countersign users invite`.";
     return { value: items, text, total, whenEmpty };
   }).addOption(LIMIT);

@@ -106,7 +106,7 @@ async function list({ operator }: AdminClient, { limit }: Most): Promise<Output>
   const counted = await Promise.all(items.map(async (item) => ({ ...item, identities: await identities(item.issuer) })));
   const seconds = ({ maxLifetime }: Issuer) => `${maxLifetime} s`;
   const columns = { ISSUER: "issuer", KIND: "kind", "SINGLE USE": "singleUse", "LONGEST LIFE": seconds, IDENTITIES: "identities" } as const;
-  const text = table(counted, columns);
+  const text = () => table(counted, columns);
   return { value: items, text, total, whenEmpty: "No platform is trusted yet. Add one: countersign workloads add ISSUER --kind oidc" };
 }
 
@@ -147,7 +147,7 @@ async function test(admin: AdminClient, argument: string, { signature, demands }
   return { value: tested, text: `${table(tested.rules, ruleColumns(demands))}\n\n${outcome}` };
 }
 
-const shown = (issuer: Issuer): Output => ({
+const shown = (issuer: Issuer) => ({
   value: issuer,
   text: record({
     issuer: issuer.issuer,
