@@ -184,13 +184,20 @@ export const digits = (form: RegExp, what: string) => (value: string) => {
 const AGO = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
+/** Whether the calendar has the day of a time that begins with a date. `Date.parse` takes 30 February for 2 March. */
+const isDay = (time: string): boolean => {
+  const day = time.slice(0, 10);
+  return new Date(`${day}T00:00Z`).toISOString().startsWith(day);
+};
+
 /** Reads a time: so long ago, or a date, with or without a time, in UTC unless it has an offset. @returns milliseconds since the epoch */
 export function moment(value: string): number {
   const [, count, unit] = /^(\d{1,5})([mhd])$/.exec(value) ?? [];
-  if (unit !== undefined) return milliseconds(systemClock()) - Number(count) * AGO[unit as keyof typeof AGO];
   const [match, offset] = MOMENT.exec(value) ?? [];
-  const time = match === undefined ? Number.NaN : Date.parse(offset === undefined && match.includes("T") ? `${match}Z` : match);
-  if (Number.isNaN(time) || time < 0)
+  let time = Number.NaN;
+  if (unit !== undefined) time = milliseconds(systemClock()) - Number(count) * AGO[unit as keyof typeof AGO];
+  if (match !== undefined) time = Date.parse(offset === undefined && match.includes("T") ? `${match}Z` : match);
+  if (Number.isNaN(time) || time < 0 || (match !== undefined && !isDay(match)))
     throw new InvalidArgumentError("must be so long ago, such as 90m, 24h or 7d, or a time, such as 2026-10-01 or 2026-10-01T08:30+02:00");
   return time;
 }
