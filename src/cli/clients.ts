@@ -1,5 +1,6 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
+import { isScopeToken } from "../protocol/access.ts";
 import { assertOwnOptions, CLIENT_ID, type ClientOptions, describing, keySetIn, OWNER } from "./client-options.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import {
@@ -12,6 +13,7 @@ import {
   moment,
   type Output,
   onceOnly,
+  scopesBy,
   setting,
   Yes,
 } from "./management-api.ts";
@@ -58,8 +60,12 @@ export function registerClientCommands(program: Command, terminal: Terminal): vo
     .addOption(CLIENT_ID)
     .addOption(OWNER);
   describing(named("update <client>", "change the given members, and no others", updated))
-    .addOption(setting("moreScopes", "--add-scope <scope>", "a scope beside those that it has; repeatable", collect).conflicts("scopes"))
-    .addOption(setting("lessScopes", "--remove-scope <scope>", "a scope that it has no more; repeatable", collect).conflicts("scopes"))
+    .addOption(
+      setting("moreScopes", "--add-scope <scope>", "a scope beside those that it has; repeatable", scopesBy(added)).conflicts("scopes"),
+    )
+    .addOption(
+      setting("lessScopes", "--remove-scope <scope>", "a scope that it has no more; repeatable", scopesBy(collect)).conflicts("scopes"),
+    )
     .option("--name <name>", "its name")
     .option("--enable", "enable it again")
     .option("--disable", "disable it everywhere, at once")
@@ -141,10 +147,20 @@ type Changes = ClientOptions & {
   readonly lessScopes?: readonly string[];
 };
 
-/** The scopes of a client, changed, with the version to which the change belongs: what somebody else changes at the same time is not lost. */
+/** As `collect`, for a scope. The server could only say which entry of the whole list is none. */
+function added(scope: string, before?: readonly string[]): readonly string[] {
+  if (!isScopeToken(scope) || scope.length > 256)
+    throw new InvalidArgumentError("must be scopes: up to 256 visible ASCII characters each, no quotation mark, no backslash.");
+  return collect(scope, before);
+}
+
+/** The scopes of a client, changed, with the version to which the change belongs: what somebody else changes at the same time is not lost. @throws {CommandFailure} */
 async function changedScopes(admin: AdminClient, id: string, { operator, moreScopes = [], lessScopes = [] }: Changes) {
   if (moreScopes.length + lessScopes.length === 0) return {};
   const { scopes, updatedAt } = await (operator ? admin.operator : admin).clients.get.query({ id });
+  const missing = lessScopes.filter((scope) => !scopes.includes(scope));
+  if (missing.length > 0)
+    throw new CommandFailure(EXIT.failed, `--remove-scope: the client has no scope ${printable(missing.join(", "))}.`);
   return { scopes: [...new Set([...scopes, ...moreScopes])].filter((scope) => !lessScopes.includes(scope)), updatedAt };
 }
 

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { registerClientCommands } from "../../src/cli/clients.ts";
+import { operatorAt } from "../support/admin.ts";
+import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
+import { aTerminal, type TestTerminal } from "../support/terminal.ts";
+
+let server: TestServer;
+let at: TestTerminal;
+beforeAll(async () => {
+  server = await startServer();
+  at = aTerminal({ serverUrl: server.url, ...OPERATOR });
+});
+afterAll(async () => {
+  at.leave();
+  await server.close();
+});
+
+const run = (...words: readonly string[]) => at.run([registerClientCommands], words);
+const JOB = { grantTypes: ["client_credentials" as const], scopes: ["pay:read"] };
+
+test("scopes are added and removed one by one or several in one option, as --scope takes them", async () => {
+  const { clients } = await operatorAt(server.url);
+  const { id, clientId } = await clients.create.mutate({ ...JOB, name: "Job" });
+  const update = (...words: readonly string[]) => run("clients", "update", clientId, "--operator", ...words);
+  const scopesNow = async () => (await clients.get.query({ id })).scopes;
+  expect((await update("--add-scope", "pay:write pay:list", "--add-scope", "pay:new")).code).toBe(0);
+  expect(await scopesNow()).toEqual(["pay:read", "pay:write", "pay:list", "pay:new"]);
+  expect((await update("--remove-scope", "pay:read pay:new")).code).toBe(0);
+  expect(await scopesNow()).toEqual(["pay:write", "pay:list"]);
+  const unknown = await update("--remove-scope", "pay:list pay:lost", "--add-scope", "pay:more");
+  expect([unknown.code, unknown.err]).toEqual([1, "--remove-scope: the client has no scope pay:lost.\n"]);
+  for (const fault of ['pay:"all"', "x".repeat(257)])
+    await expect(update("--add-scope", `pay:more ${fault}`)).rejects.toThrow(/^error: option '--add-scope <scope>' .* must be scopes/);
+  expect(await scopesNow()).toEqual(["pay:write", "pay:list"]);
+});
