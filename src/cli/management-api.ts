@@ -56,6 +56,10 @@ function belowList(count: number, { whenEmpty, total }: Output, terminal: Termin
 
 const number = (count: number): string => count.toLocaleString("en");
 
+/** How many a list has in all, by a page of it, in a sentence. */
+export const countOf = ({ total, totalIsExact }: { readonly total: number | null; readonly totalIsExact: boolean }): string =>
+  `${totalIsExact ? "" : "more than "}${number(total ?? 0)}`;
+
 /** Adds a group, and returns how to add its commands. Each calls the management API as the user who is signed in. */
 export function managementCommands(program: Command, terminal: Terminal, name: string, description: string) {
   const group = program.command(name).description(description).addHelpText("after", EXIT_CODES);

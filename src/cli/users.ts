@@ -2,7 +2,7 @@ import type { AdminClient, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError } from "commander";
 import type { Language } from "../texts/languages.ts";
 import { CommandFailure, EXIT, secretIn } from "./failure.ts";
-import { digits, LIMIT, listed, type Most, managementCommands, type Output, oneOf } from "./management-api.ts";
+import { countOf, digits, LIMIT, listed, type Most, managementCommands, type Output, oneOf } from "./management-api.ts";
 import { REALM, realmColumn, realmId, realmNamed } from "./realms.ts";
 import { printable, table, whenOf } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
@@ -110,10 +110,10 @@ function registerInvitationCommands(command: ReturnType<typeof managementCommand
 
 /** A disabled user's clients go on, with secrets that the user may know. */
 async function clientsGoOn({ operator }: AdminClient, { id, email }: User): Promise<string | undefined> {
-  const { clients, total } = await operator.clients.list.query({ ownerId: id, enabled: true, limit: 1 });
-  if (clients.length === 0) return undefined;
+  const page = await operator.clients.list.query({ ownerId: id, enabled: true, limit: 1 });
+  if (page.clients.length === 0) return undefined;
   const list = `countersign clients list --operator --owner ${printable(email)}`;
-  return `Clients that this user manages go on (${total}), with secrets that the user may know: \`${list}\`.`;
+  return `Clients that this user manages go on (${countOf(page)}), with secrets that the user may know: \`${list}\`.`;
 }
 
 export function registerUserCommands(program: Command, terminal: Terminal): void {

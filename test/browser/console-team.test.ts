@@ -70,7 +70,12 @@ test("the list of clients names their owners, and the screen of a user the clien
   await openScreen(page, "/clients?q=Somebody");
   await page.getByRole("row", { name: /Somebody's job.*owner@example\.test/ }).waitFor();
   await openScreen(page, `/users/${owner.id}`);
-  await page.getByRole("region", { name: "Clients they manage" }).getByRole("link", { name: "Somebody's job" }).waitFor();
+  const owned = page.getByRole("region", { name: "Clients they manage" });
+  await owned.getByRole("link", { name: "Somebody's job" }).waitFor();
+  await manyClients(10_000, "owned", { owner_id: owner.id });
+  await page.reload();
+  await owned.getByText("There are more than 10,000: the first 200 are shown.").waitFor();
+  await run("delete from clients where client_id like 'many-owned-%'");
 });
 
 test("a long list is fetched in few calls", async () => {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { registerClientCommands } from "../../src/cli/clients.ts";
+import { registerUserCommands } from "../../src/cli/users.ts";
 import { operatorAt } from "../support/admin.ts";
+import { runText } from "../support/database.ts";
 import { OPERATOR, startServer, type TestServer } from "../support/server.ts";
 import { aTerminal, type TestTerminal } from "../support/terminal.ts";
 
@@ -15,7 +17,7 @@ afterAll(async () => {
   await server.close();
 });
 
-const run = (...words: readonly string[]) => at.run([registerClientCommands], words);
+const run = (...words: readonly string[]) => at.run([registerClientCommands, registerUserCommands], words);
 const JOB = { grantTypes: ["client_credentials" as const], scopes: ["pay:read"] };
 
 test("scopes are added and removed one by one or several in one option, as --scope takes them", async () => {
@@ -32,4 +34,19 @@ test("scopes are added and removed one by one or several in one option, as --sco
   for (const fault of ['pay:"all"', "x".repeat(257)])
     await expect(update("--add-scope", `pay:more ${fault}`)).rejects.toThrow(/^error: option '--add-scope <scope>' .* must be scopes/);
   expect(await scopesNow()).toEqual(["pay:write", "pay:list"]);
+});
+
+test("more clients than the server counts are so many and more, of a user who is disabled", async () => {
+  const operator = await operatorAt(server.url);
+  const { id: ownerId } = await operator.users.create.mutate({ email: "busy@example.test", password: "a password for one test" });
+  const { id } = await operator.clients.create.mutate({ ...JOB, name: "Owned", ownerId });
+  for (const from of [0, 2_000, 4_000, 6_000, 8_000, 10_000])
+    await runText(
+      server.database.sql,
+      `insert into clients select (jsonb_populate_record(clients, jsonb_build_object('id', gen_random_uuid(), 'client_id', 'many-' || n, 'origin', 'dynamic'))).*
+       from clients, generate_series($2::int + 1, $2::int + 2000) as n where clients.id = $1::uuid`,
+      [id, from],
+    );
+  const { err } = await run("users", "disable", "busy@example.test");
+  expect(err).toContain("Clients that this user manages go on (more than 10,000), with secrets that the user may know");
 });

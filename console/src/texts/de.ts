@@ -229,7 +229,7 @@ export const de: Texts = {
     noClients: "Keine.",
     clientsStay:
       "Sie laufen weiter, wenn der Benutzer deaktiviert wird: Deaktivieren Sie die, deren Secret der Benutzer kennen kann, oder geben Sie ihnen ein neues.",
-    moreClients: (total) => `Es sind ${total}: Die ersten 200 stehen hier.`,
+    moreClients: (total, isMore) => `Es sind ${isMore ? "mehr als " : ""}${total}: Die ersten 200 stehen hier.`,
     clientEnds:
       "Er erhält kein weiteres Token, und seine Codes und Refresh-Tokens werden endgültig widerrufen. Er lässt sich wieder aktivieren.",
     agents: "Agenten, die für diesen Benutzer handeln",

@@ -220,7 +220,7 @@ export const en = {
     clients: "Clients they manage",
     noClients: "None.",
     clientsStay: "They go on when the user is disabled: disable those whose secret the user may know, or give them a new secret.",
-    moreClients: (total: number) => `There are ${total}: the first 200 are shown.`,
+    moreClients: (total: string, isMore: boolean) => `There are ${isMore ? "more than " : ""}${total}: the first 200 are shown.`,
     clientEnds: "It gets no further token, and its codes and refresh tokens are revoked for good. It can be enabled again.",
     agents: "Agents that act for them",
     identities: "Identities at other providers",

@@ -7,7 +7,7 @@ import { ClientLink } from "../../components/client-link.tsx";
 import type { Consequence } from "../../components/confirm.tsx";
 import { Section } from "../../components/section.tsx";
 import { LANGUAGE } from "../../environment.ts";
-import { shownAgo, T } from "../../texts/texts.ts";
+import { shownAgo, shownNumber, T } from "../../texts/texts.ts";
 
 interface OfUser {
   readonly userId: string;
@@ -104,7 +104,7 @@ export function Factors({ userId }: OfUser) {
 /** Clients that the user manages, with secrets that they may know. */
 export function OwnedClients({ userId }: OfUser) {
   const found = useQuery(trpc.operator.clients.list.queryOptions({ ownerId: userId, limit: MOST_CLIENTS }));
-  const { clients = [], total } = found.data ?? {};
+  const { clients = [], total, totalIsExact } = found.data ?? {};
   const lines = clients.map(({ id, name, clientId, enabled, lastUsedAt }) => ({
     key: id,
     name,
@@ -123,7 +123,7 @@ export function OwnedClients({ userId }: OfUser) {
     <Section title={texts.clients} of={found} empty={lines.length === 0 ? texts.noClients : undefined}>
       <Text size="sm">{texts.clientsStay}</Text>
       <Lines caption={texts.clients} lines={lines} />
-      {isLonger && <Text size="sm">{texts.moreClients(total)}</Text>}
+      {isLonger && <Text size="sm">{texts.moreClients(shownNumber(total), totalIsExact === false)}</Text>}
     </Section>
   );
 }
