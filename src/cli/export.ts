@@ -1,7 +1,7 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import type { Command } from "commander";
 import { SETTING_MEMBERS } from "../clients/client.ts";
-import { everyPage, managing } from "./management-api.ts";
+import { countOf, everyPage, managing } from "./management-api.ts";
 import { asJson, printable } from "./table.ts";
 import { running, type Terminal } from "./terminal.ts";
 
@@ -19,10 +19,11 @@ export function registerExportCommand(program: Command, terminal: Terminal): voi
     .action(
       running(terminal, async () => {
         const admin = await managing(terminal);
-        const clients = await everyPage("clients", (at) => admin.operator.clients.list.query(at));
-        const { kept, left } = parted(clients);
+        const [kept, keyless] = parted(await clientsFound(admin));
         terminal.write(asJson(await fileOf(admin, kept)));
-        for (const line of [...left, ...(await connectionsLeft(admin))]) terminal.complain(line, "yellow");
+        const left = keyless.map(({ clientId }) => `Left out: the client ${printable(clientId)}, which has no key yet.`);
+        for (const line of [...(await registeredLeft(admin)), ...left, ...(await connectionsLeft(admin))])
+          terminal.complain(line, "yellow");
       }),
     );
 }
@@ -30,18 +31,22 @@ export function registerExportCommand(program: Command, terminal: Terminal): voi
 const isKeyless = ({ tokenEndpointAuthMethod, jwks, jwksUri }: Client): boolean =>
   tokenEndpointAuthMethod === "private_key_jwt" && (jwks ?? jwksUri) === null;
 
-/** Clients that a file can make, and a line for each kind of those that it cannot. Pure. */
-function parted(clients: readonly Client[]) {
-  const own = clients.filter(({ origin }) => origin !== "built_in");
-  const registered = own.filter(({ origin }) => origin === "dynamic");
-  const keyless = own.filter((client) => client.origin !== "dynamic" && isKeyless(client));
-  return {
-    kept: own.filter((client) => client.origin !== "dynamic" && !isKeyless(client)),
-    left: [
-      ...(registered.length > 0 ? [`Left out: clients that registered themselves (${registered.length}).`] : []),
-      ...keyless.map(({ clientId }) => `Left out: the client ${printable(clientId)}, which has no key yet.`),
-    ],
-  };
+/** Of the clients that a file can make. */
+const ORIGINS = ["operator", "developer"] as const;
+
+const clientsFound = async ({ operator }: AdminClient): Promise<readonly Client[]> =>
+  (await Array.fromAsync(ORIGINS, (origin) => everyPage("clients", (at) => operator.clients.list.query({ origin, ...at })))).flat();
+
+/** Clients that a file can make, and those that it cannot. Pure. */
+const parted = (clients: readonly Client[]): readonly [kept: readonly Client[], keyless: readonly Client[]] => [
+  clients.filter((client) => !isKeyless(client)),
+  clients.filter(isKeyless),
+];
+
+/** There may be any number of clients that registered themselves, so they are counted only. */
+async function registeredLeft({ operator }: AdminClient): Promise<readonly string[]> {
+  const page = await operator.clients.list.query({ origin: "dynamic", limit: 1 });
+  return page.clients.length === 0 ? [] : [`Left out: clients that registered themselves (${countOf(page)}).`];
 }
 
 /** A provisioning file of what the server has. Entries are in the order of their names, so that two files can be compared. */
@@ -88,6 +93,7 @@ const MOST_ADDRESSES = 200;
 
 async function clientsOf(operator: Operator, clients: readonly Client[]): Promise<NonNullable<File["clients"]>> {
   const identities = await everyPage("identities", (at) => operator.workloadIdentities.list.query(at));
+  const identitiesOf = Map.groupBy(identities, ({ clientId }) => clientId);
   const owners = [...new Set(clients.flatMap(({ ownerId }) => ownerId ?? []))];
   const addresses = new Map<string, string>();
   for (let from = 0; from < owners.length; from += MOST_ADDRESSES) {
@@ -102,9 +108,7 @@ async function clientsOf(operator: Operator, clients: readonly Client[]): Promis
     >),
     ownerEmail: addresses.get(client.ownerId ?? "") ?? null,
     ...(client.tokenEndpointAuthMethod === "workload_jwt" && {
-      workloadIdentities: identities
-        .filter(({ clientId }) => clientId === client.clientId)
-        .map(({ issuer, subject, claims }) => ({ issuer, subject, claims })),
+      workloadIdentities: (identitiesOf.get(client.clientId) ?? []).map(({ issuer, subject, claims }) => ({ issuer, subject, claims })),
     }),
   });
   return clients.toSorted((a, b) => (a.clientId < b.clientId ? -1 : 1)).map(entry) as NonNullable<File["clients"]>;

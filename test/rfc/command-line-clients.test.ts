@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { registerClientCommands } from "../../src/cli/clients.ts";
+import { registerExportCommand } from "../../src/cli/export.ts";
 import { registerUserCommands } from "../../src/cli/users.ts";
 import { operatorAt } from "../support/admin.ts";
 import { runText } from "../support/database.ts";
@@ -17,7 +18,7 @@ afterAll(async () => {
   await server.close();
 });
 
-const run = (...words: readonly string[]) => at.run([registerClientCommands, registerUserCommands], words);
+const run = (...words: readonly string[]) => at.run([registerClientCommands, registerUserCommands, registerExportCommand], words);
 const JOB = { grantTypes: ["client_credentials" as const], scopes: ["pay:read"] };
 
 test("scopes are added and removed one by one or several in one option, as --scope takes them", async () => {
@@ -36,7 +37,7 @@ test("scopes are added and removed one by one or several in one option, as --sco
   expect(await scopesNow()).toEqual(["pay:write", "pay:list"]);
 });
 
-test("more clients than the server counts are so many and more, of a user who is disabled", async () => {
+test("more clients than the server counts are so many and more, of a user who is disabled and in an export", async () => {
   const operator = await operatorAt(server.url);
   const { id: ownerId } = await operator.users.create.mutate({ email: "busy@example.test", password: "a password for one test" });
   const { id } = await operator.clients.create.mutate({ ...JOB, name: "Owned", ownerId });
@@ -49,4 +50,7 @@ test("more clients than the server counts are so many and more, of a user who is
     );
   const { err } = await run("users", "disable", "busy@example.test");
   expect(err).toContain("Clients that this user manages go on (more than 10,000), with secrets that the user may know");
+  const file = await run("export");
+  expect(file.err).toContain("Left out: clients that registered themselves (more than 10,000).");
+  expect(JSON.parse(file.out).clients.map(({ clientId }: { clientId: string }) => clientId)).not.toContain("many-1");
 });
