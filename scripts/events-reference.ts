@@ -54,7 +54,7 @@ export const AUDIT_DESCRIPTIONS: Readonly<Record<AuditEvent, string>> = {
   "consent.revoked": "The access of a client was removed, by the user or an operator (`by_operator`).",
   "client.registered": "A client was created; `scope` has its scopes, `resources` those that it represents (`audience`).",
   "client.changed":
-    "A client was changed: `reason` has the names of the members that have other values now, in place of `enabled` the words `enabled` or `disabled`; a change of scopes or audience has both, as they are then, as `scope` and `resources`.",
+    "A client was changed: `reason` has the names of the members that have other values now, in place of `enabled` the words `enabled` or `disabled`; a change of scopes or audience has the scopes of then as `scope`, and the audience of before and then as `resources`. A secret is called `secret`.",
   "client.deleted": "A client was deleted.",
   "client.access_removed": "All grants of a client were ended.",
   "client.secret_replaced": "A client got a new secret.",

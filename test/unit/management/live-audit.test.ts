@@ -27,6 +27,7 @@ test("filters of the list apply to live records", () => {
     { search: ["NOTES", "notes"] },
     { since: 5, until: 6 },
     { resource: "https://b.test/" },
+    { resource: "https://b.test" },
   ])
     expect(matches(record, filter)).toBe(true);
   for (const filter of [
@@ -36,7 +37,7 @@ test("filters of the list apply to live records", () => {
     { since: 6 },
     { until: 5 },
     { userId: "u" },
-    { resource: "https://b.test" },
+    { resource: "https://c.test" },
   ])
     expect(matches(record, filter)).toBe(false);
 });
