@@ -72,10 +72,11 @@ test("the list of clients names their owners, and the screen of a user the clien
   await openScreen(page, `/users/${owner.id}`);
   const owned = page.getByRole("region", { name: "Clients they manage" });
   await owned.getByRole("link", { name: "Somebody's job" }).waitFor();
-  await manyClients(10_000, "owned", { owner_id: owner.id });
+  const parts = Array.from({ length: 10 }, (_, n) => `owned-${n}`); // a statement may take two seconds
+  for (const part of parts) await manyClients(1_000, part, { owner_id: owner.id });
   await page.reload();
   await owned.getByText("There are more than 10,000: the first 200 are shown.").waitFor();
-  await run("delete from clients where client_id like 'many-owned-%'");
+  for (const part of parts) await run(`delete from clients where client_id like 'many-${part}-%'`);
 });
 
 test("a long list is fetched in few calls", async () => {
