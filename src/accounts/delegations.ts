@@ -104,7 +104,7 @@ export interface DelegationGroups {
   readonly complete: boolean;
 }
 
-/** What an agent has had below one application in a user's name, in all delegations that are kept. Times in seconds since the epoch with their fraction. */
+/** What an agent has had below one application in a user's name, in all delegations that are kept. Times in seconds since the epoch. */
 export interface AgentAccess extends Pick<Delegation, "scopes"> {
   /** client_ids. */
   readonly agent: string;

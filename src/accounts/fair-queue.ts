@@ -19,8 +19,8 @@ interface Waiting {
 }
 
 /**
- * A bounded queue that one key cannot keep from others: when it is full, the newest job of the key with the most jobs gives way to a key with fewer.
- * Use `concurrencyLimit` for work without competing callers.
+ * A bounded queue that one key cannot keep from others: when it is full, the newest job of the key with the most jobs gives way to a key
+ * with fewer. Use `concurrencyLimit` for work without competing callers.
  */
 export function fairQueue({ width, queue, share, wait }: QueueLimits): FairQueue {
   /** Keys in the order of their turns, the jobs of each in the order of their arrival. */

@@ -51,7 +51,7 @@ export function registerAuditCommands(
     .addOption(setting("clientId", "--client <client_id>", "only about this client"))
     .addOption(setting("grantId", "--grant <id>", "only about this grant"))
     .addOption(setting("requestId", "--request <id>", "only of this request"))
-    .addOption(setting("resource", "--resource <uri>", "only those that name this resource, as they name it"))
+    .addOption(setting("resource", "--resource <uri>", "only those that name this resource"))
     .addOption(
       setting("since", "--since <time>", "only from this time on: 90m, 24h, 7d, or 2026-10-01T08:30+02:00; UTC without an offset", moment),
     )

@@ -154,7 +154,10 @@ function added(scope: string, before?: readonly string[]): readonly string[] {
   return collect(scope, before);
 }
 
-/** The scopes of a client, changed, with the version to which the change belongs: what somebody else changes at the same time is not lost. @throws {CommandFailure} */
+/**
+ * The scopes of a client, changed, with the version to which the change belongs: what somebody else changes at the same time is not lost.
+ * @throws {CommandFailure} for a scope to remove that the client does not have
+ */
 async function changedScopes(admin: AdminClient, id: string, { operator, moreScopes = [], lessScopes = [] }: Changes) {
   if (moreScopes.length + lessScopes.length === 0) return {};
   const { scopes, updatedAt } = await (operator ? admin.operator : admin).clients.get.query({ id });

@@ -167,7 +167,10 @@ export const collectOr =
 export const scopesBy =
   <Read>(reads: (scope: string, before?: Read) => Read) =>
   (value: string, before?: Read): Read | undefined =>
-    value.split(/ +/).reduce<Read | undefined>((known, scope) => reads(scope, known), before);
+    value
+      .trim()
+      .split(/ +/)
+      .reduce<Read | undefined>((known, scope) => reads(scope, known), before);
 
 /** Reads one of some words. */
 export const oneOf =

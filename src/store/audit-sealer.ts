@@ -48,8 +48,8 @@ const SQL = statements("audit", {
    update audit_links set seq = sealed.seq, hash = decode(translate(sealed.hash, '-_', '+/') || '=', 'base64')
    from sealed where ${amongKeys("audit_links.id", "id", "sealed")} and audit_links.id = sealed.id and audit_links.seq is null
      and audit_links.id between $2::uuid and $3::uuid`, // so that only the partitions of these ids are read
-  // Skips rows that others have locked, and waits for no one. In the transaction of the seal, because a client that
-  // registered itself and was never used is deleted after a day.
+  // Skips rows that others have locked, and waits for no one. In the transaction of the seal, because a client that registered itself and was
+  // never used is deleted after a day.
   used: `with used as (select * from jsonb_to_recordset($1::jsonb) as i(client_id text, user_id uuid, at float8)),
    clients_used as (
      update clients set last_used_at = due.at from (

@@ -109,7 +109,7 @@ const CHANGE = statement(
 );
 const changedRow = CLIENTS.writer(CHANGEABLE);
 
-/** What a change adds to its record: which members it sets, of `enabled` to what, what the client may do by it, and resources that it loses. Pure. */
+/** What a change adds to its record: which members it sets, what the client may do by it, and resources that it loses. Pure. */
 function said(before: Client, row: Readonly<Record<string, unknown>>, settings: ClientChange["settings"]): Partial<AuditEntry> {
   const rowBefore: Readonly<Record<string, unknown>> = changedRow(before);
   const changed = CHANGEABLE.filter((member) => !isDeepStrictEqual(row[CLIENTS.column(member)], rowBefore[CLIENTS.column(member)]));

@@ -43,7 +43,7 @@ const session = (from: string, user: string): string =>
 /** The place of a class in the order of strength; 1 is the weakest. */
 const rank = (acr: string): string => `coalesce(array_position(array[${ACR_VALUES.map((value) => `'${value}'`).join(", ")}], ${acr}), 1)`;
 
-/** Whether a session is as strong as its user's realm and a request demand, by rows of `sessions` and `users`. @param acr SQL expression, may be null */
+/** Whether a row of `sessions` is as strong as the realm of that of `users` and a request demand. @param acr SQL expression, may be null */
 export const strongEnough = (acr = "null"): string =>
   `${rank("sessions.proved_acr")} >= greatest(${rank(acr)}, ${rank(demandedOf("users"))})`;
 

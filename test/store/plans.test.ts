@@ -4,7 +4,7 @@ import { auditLog } from "../../src/store/audit-log.ts";
 import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
-import { clientDirectory } from "../../src/store/clients.ts";
+import { clientDirectory, managedClients } from "../../src/store/clients.ts";
 import { consentRepository } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";
@@ -191,6 +191,8 @@ if (TEST_DATABASE_URL !== undefined)
       await families.revoke(anId(), anAudit("token.revoked"));
       await many(() => sessions(sql).byHash(aHash()));
       await grants(sql).open(aGrant(scene), aFamily(), scene.sessionId, anAudit("token.issued"));
+      await managedClients(sql).byId(anId(), { kind: "all" });
+      await managedClients(sql).ofOwner(scene.userId);
       await many(() => consentRepository(sql).of(scene.userId, "client-1", undefined));
       await many(() => consumedIds(sql).consume("client_assertion", "issuer", anId(), 60));
       await many(() => delegations(sql).record({ ...delegation, ...more } as never, anAudit("token.issued")));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { moment } from "../../../src/cli/management-api.ts";
+import { collect, moment, scopesBy } from "../../../src/cli/management-api.ts";
 
 test.for([
   ["2028-02-29", Date.UTC(2028, 1, 29)],
@@ -26,4 +26,9 @@ test.for([
 
 test("so many days ago is a time after the epoch", () => {
   expect(moment("20000d")).toBeGreaterThan(0);
+});
+
+test("one value may have several scopes, and spaces around them are none", () => {
+  const scopes = scopesBy(collect);
+  expect(scopes(" b  c ", scopes("a"))).toEqual(["a", "b", "c"]);
 });
