@@ -238,6 +238,7 @@ test("a call that is refused after its user has signed in again for another one 
 });
 
 test("a client is made only once it is known whether its user is an operator, whose clients are made by another call", async () => {
+  await page.goto("about:blank"); // the screen before may not have asked yet
   const viewer = await held("**/trpc/*viewer.get*");
   await page.goto(`${server.url}/console/clients/new`);
   await viewer.asked;
