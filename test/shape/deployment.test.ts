@@ -98,6 +98,13 @@ test("the systemd unit ends no migration for its length", () => {
   expect(read("deploy/countersign.service")).toMatch(/^ExecStartPre=.* migrate$[\s\S]*^TimeoutStartSec=infinity$/m);
 });
 
+test("the systemd unit is started again for as long as its database is away", () => {
+  const unit = read("deploy/countersign.service");
+  const [before = ""] = unit.split("[Service]"); // systemd ignores the line in another section
+  expect(before).toMatch(/^StartLimitIntervalSec=0$/m);
+  expect(unit).toMatch(/^Restart=always$/m);
+});
+
 test("the proxy does not pass on metrics", () => {
   const blocked = /location ~ (\S+) \{\s+return 404;/.exec(read("deploy/proxy.conf"))?.[1] ?? "";
   const paths = ["/metrics", "/tenant/metrics", "/metrics/", "/", "/oauth/token", "/docs/metrics-of-mine"];
