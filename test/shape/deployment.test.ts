@@ -68,6 +68,12 @@ describe("the Helm chart", () => {
     expect(differing(schema, parse(chart("values.yaml")), "")).toEqual([".global"]); // which Helm adds to every chart
   });
 
+  test("ends no migration for its length", () => {
+    const [job = ""] = templates.split(/^---$/m).filter((each) => each.includes("\nkind: Job\n"));
+    expect(job).toMatch(/"args" \(list "migrate"\)/);
+    expect(job).not.toContain("activeDeadlineSeconds");
+  });
+
   test("mounts the signing key into cores only, and is of this version", () => {
     expect(templates.match(/"jwt_private_key"/g)).toHaveLength(1);
     expect(templates).toContain('{{- if eq .part "core" }}{{ $keys = append $keys "jwt_private_key" }}{{ end -}}');
