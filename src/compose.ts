@@ -6,7 +6,7 @@ import { epochMillis } from "./clock.ts";
 import { streamingAudit } from "./compose/audit-streaming.ts";
 import { type Surroundings, startCore } from "./compose/core.ts";
 import { type DatabaseOutages, databaseOutages } from "./compose/database-outages.ts";
-import { reportCertificates } from "./compose/deployment.ts";
+import { reportingCertificates } from "./compose/deployment.ts";
 import { composeFront } from "./compose/front.ts";
 import { housekeeping, retainingAudit, sealing } from "./compose/housekeeping.ts";
 import { awaitNotice, keysOf } from "./compose/keys.ts";
@@ -115,7 +115,7 @@ async function start(config: Config, role: Role, given: Given, essentials: Essen
     if (work !== undefined) metrics.backgroundFailure(work);
     essentials.failed(error, work);
   };
-  reportCertificates(config, metrics, log);
+  background.push(reportingCertificates(config, metrics, log, failed));
   const tracing = await exporting(config, role, metrics, essentials);
   const sql = tracedSql(database.sql, tracing);
   const passwords = passwordHashing({ randomBytes, ...(given.passwordCost && { cost: given.passwordCost }) });

@@ -15,9 +15,11 @@ import { postponedMails } from "../store/outbox.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
+import { type Failed, periodically } from "./periodically.ts";
 
 /** Seconds before their expiry from which on certificates are reported. deploy/prometheus-rules.yml has them too. */
-const NOTICE = 14 * 86_400;
+const A_DAY = 86_400;
+const NOTICE = 14 * A_DAY;
 
 /** The certificates of a process, and whether the first of each setting expires within 14 days or has expired. */
 const certificatesNow = ({ certificates }: Pick<Config, "certificates">) =>
@@ -26,12 +28,23 @@ const certificatesNow = ({ certificates }: Pick<Config, "certificates">) =>
     return { setting, expiresAt, seconds, soon: seconds < NOTICE };
   });
 
-/** Measures when the certificates of a process expire, and warns of those that expire soon. A process reads them only at its start. */
-export function reportCertificates(config: Config, metrics: Pick<Metrics, "certificateExpiry">, log: Pick<Log, "warn">): void {
-  for (const { setting, expiresAt, seconds, soon } of certificatesNow(config)) {
-    metrics.certificateExpiry(setting, expiresAt);
-    if (soon) log.warn("certificate_expires", { setting, seconds });
-  }
+/**
+ * Measures when the certificates of a process expire, and warns of those that expire soon, now and each day. A process reads them only at its
+ * start, and may run for months.
+ * @returns a function that ends it
+ */
+export function reportingCertificates(
+  config: Pick<Config, "certificates">,
+  metrics: Pick<Metrics, "certificateExpiry">,
+  log: Pick<Log, "warn">,
+  failed: Failed,
+): () => Promise<void> {
+  const warn = (): void => {
+    for (const { setting, seconds, soon } of certificatesNow(config)) if (soon) log.warn("certificate_expires", { setting, seconds });
+  };
+  for (const { setting, expiresAt } of config.certificates) metrics.certificateExpiry(setting, expiresAt);
+  warn();
+  return periodically(A_DAY, async () => warn(), failed);
 }
 
 /**
