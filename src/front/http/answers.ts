@@ -36,7 +36,7 @@ export const SCRIPTED_POLICY = `${PAGE_POLICY}; connect-src 'self'`;
 /** Pages between an application and its answer. In a window that the application opened, an isolated page would cut the two off from each other for good. */
 const BETWEEN = /^\/(?:oauth|login|signin|signup|forgot|consent|logout|account\/security\/app)(?:\/|$)/;
 
-/** Sets the headers of every page. A page with additional scripts may pass a wider policy. */
+/** Sets the headers of every page. One with an additional script has a wider policy. */
 export function pageHeaders(ctx: HotContext, policy: string = PAGE_POLICY): void {
   noStore(ctx);
   ctx.set("Content-Security-Policy", policy);

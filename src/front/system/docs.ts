@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Brandings } from "../../branding/branding.ts";
 import { loadOnce } from "../../load-once.ts";
 import { TEXTS } from "../../texts/languages.ts";
-import { apiErrorPrinter, pageHeaders, prepareDocument, SCRIPTED_POLICY, sendDocument } from "../http/answers.ts";
+import { apiErrorPrinter, pageHeaders, prepareDocument, sendDocument } from "../http/answers.ts";
 import { json, publicOperation, text } from "../http/describe.ts";
 import type { Route } from "../http/routes.ts";
 import { sendPage, siteOf } from "../pages/views/layout.ts";
@@ -30,10 +30,7 @@ export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readon
       path: "/docs",
       print,
       openapi: () => publicOperation("System", "This reference", { "200": text("A page.", "text/html") }),
-      async answer(ctx) {
-        sendPage({ ...writing, ctx }, await page());
-        pageHeaders(ctx, SCRIPTED_POLICY);
-      },
+      answer: async (ctx) => sendPage({ ...writing, ctx }, await page()),
     },
     {
       method: "GET",

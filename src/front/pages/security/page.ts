@@ -5,7 +5,6 @@ import { shownMoment, type Texts } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
 import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
-import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { accountForm, accountPageHandler, accountToken, type FormRefused, goneAfter, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, passkeyForm, passkeyHead, sendAccountPage } from "../views/cards.ts";
 import { buttonForm, type FailedForm, faultSummary, field, hidden, html, type Markup, moment, type Part } from "../views/layout.ts";
@@ -41,7 +40,6 @@ ${identitiesCard(card, linked, connections)}
 ${sessionsCard(card, sessions, session.id)}
 ${leavingCards(card)}`;
   sendAccountPage(visit, { ...frame, head: passkeys && passkeyHead(site) }, content, status);
-  if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
 
 /** Shows the page where a form was about something that another tab has removed. */

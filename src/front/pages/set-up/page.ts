@@ -1,4 +1,4 @@
-import { pageHeaders, SCRIPTED_POLICY, sendRedirect } from "../../http/answers.ts";
+import { sendRedirect } from "../../http/answers.ts";
 import { pathText } from "../../http/routes.ts";
 import { refuseRequest } from "../../oauth/authorize.ts";
 import { answerRequest, extendRequest, NOTHING_ASKED, openRequest } from "../../oauth/pending-request.ts";
@@ -84,7 +84,6 @@ ${members}
 </form>
 </section>`;
   sendPage(visit, { title: texts.title, faults, head: passkeys && passkeyHead(site), content }, status);
-  if (passkeys) pageHeaders(visit.ctx, SCRIPTED_POLICY);
 }
 
 /** GET /login/set-up: what the user has to set up first. POST, not now: the application gets the reason, other users go on. */

@@ -17,7 +17,7 @@ import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
-import { pageHeaders, SCRIPTED_POLICY, sendJson, sendRedirect } from "../../http/answers.ts";
+import { sendJson, sendRedirect } from "../../http/answers.ts";
 import { expired, waitingRequest } from "../../oauth/pending-request.ts";
 import { isFresh, lacksCodeOnly, PROVE_AGAIN, TOO_LATE } from "../fresh-proof.ts";
 import {
@@ -53,14 +53,13 @@ const FIRST: Attempt = { email: undefined, faults: [], status: 200 };
 type Asked = Omit<SignInPage, "token" | "faults" | "email" | "mayJoin" | "passkeys" | "connections">;
 
 async function show(visit: Visit, page: Asked, { email, faults, status }: Attempt, hint?: string): Promise<void> {
-  const { ctx, ports, texts } = visit;
+  const { ports, texts } = visit;
   const passkeys = ports.relyingParty !== undefined;
   const token = browserToken(visit, purpose(page.returnTo.requestId));
   const [mayJoin, connections] = [hasSignUp(ports.signUpPolicy), await ports.connections.offered()];
   const late = queryMember(visit, TOO_LATE) === undefined ? [] : [{ message: texts.signIn.tooLate }];
   const shown = { ...page, mayJoin, passkeys, connections, token, faults: [...faults, ...late], email: email ?? hint };
   sendPage(visit, signInView(visit, shown), status);
-  if (passkeys) pageHeaders(ctx, SCRIPTED_POLICY);
 }
 
 async function showForRequest(visit: Visit, requestId: string, attempt: Attempt): Promise<void> {

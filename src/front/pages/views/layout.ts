@@ -1,7 +1,7 @@
 import type { Caller } from "../../../accounts/caller.ts";
 import { type Branding, type Brandings, DEFAULT_NAME, supportLink } from "../../../branding/branding.ts";
 import { directionIn, LANGUAGES, type Language, shownDay, shownMoment, TEXTS, type Texts } from "../../../texts/languages.ts";
-import { pageHeaders } from "../../http/answers.ts";
+import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { callerOf } from "../../http/caller.ts";
 import { FORM_TOKEN } from "../../http/cookies.ts";
 import type { FrontContext, FrontState } from "../../http/routes.ts";
@@ -89,7 +89,7 @@ export interface HostedPage {
   readonly width?: "narrow" | "wide";
   /** At the top right, for signed-in users, after their address and the link to the console. */
   readonly aside?: Part;
-  /** Additional elements of the page's head. */
+  /** Additional elements of the page's head: its script, which may send requests to this server. */
   readonly head?: Part;
   readonly content: Part;
 }
@@ -263,7 +263,7 @@ export function askedOf<Kit extends { readonly site: Site }>(kit: Kit, ctx: Fron
 
 export function sendPage(asked: Asked, page: HostedPage, status = 200): void {
   const { ctx, language } = asked;
-  pageHeaders(ctx);
+  pageHeaders(ctx, page.head ? SCRIPTED_POLICY : undefined);
   ctx.status = status;
   if (status === 401) ctx.set("WWW-Authenticate", "Session"); // required with each 401 (RFC 9110 §15.5.2); browsers know no such scheme
   ctx.set("Content-Type", "text/html; charset=utf-8");

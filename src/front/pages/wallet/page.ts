@@ -3,7 +3,6 @@ import type { Texts } from "../../../texts/languages.ts";
 import { invocationOf, pollLink, pollReturned, type SeenLink, startLink, unlinkWallet } from "../../../wallet/linking.ts";
 import type { LinkedWallet } from "../../../wallet/ports.ts";
 import { DONE_MEMBER, donePath } from "../../done.ts";
-import { pageHeaders, SCRIPTED_POLICY } from "../../http/answers.ts";
 import { exceptHead, type Route } from "../../http/routes.ts";
 import type { WalletKit } from "../../wallet/handlers.ts";
 import { WALLET_SCRIPT } from "../assets.ts";
@@ -34,8 +33,7 @@ const showPage = accountPageHandler<WalletVisit>(async (visit, page) => {
   const frame = { path: PATH, title: visit.texts.accountNav.sections.wallet, done: words };
   if (link?.status === "pending" && handle !== undefined) {
     const card = waitingCard(visit, link, handle, await invocationOf(handle, linking));
-    sendAccountPage(visit, { ...frame, head: refreshing(site) }, card);
-    return pageHeaders(visit.ctx, SCRIPTED_POLICY);
+    return sendAccountPage(visit, { ...frame, head: refreshing(site) }, card);
   }
   const wallet = await linking.wallets.ofUser(signedIn.user.id);
   const token = accountToken(visit, signedIn.user);
