@@ -33,9 +33,7 @@ export const brandingOver = (own: { readonly [Member in keyof Branding]: Brandin
   return { ...base, ...Object.fromEntries(set) };
 };
 
-const isAddress = (support: string): boolean => support.includes("@") && !support.includes("/");
-
-export const supportLink = (support: string): string => (isAddress(support) ? `mailto:${support}` : support);
+export const supportLink = (support: string): string => (support.includes("@") && !support.includes("/") ? `mailto:${support}` : support);
 
 /** Reads what the realms have of their own. `defaultRealm`: the realm of users who are not known yet. */
 export type RealmBrandings = () => Promise<{

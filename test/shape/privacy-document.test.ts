@@ -6,7 +6,7 @@ import { DEVICE_TTL } from "../../src/accounts/caller.ts";
 import { rememberChosen, rememberRequested } from "../../src/front/http/caller.ts";
 import { cookiesOf, markOf } from "../../src/front/http/cookies.ts";
 import type { FrontContext } from "../../src/front/http/routes.ts";
-import { PENDING_ACTION_TTL } from "../../src/front/pages/kit.ts";
+import { PENDING_ACTION_TTL } from "../../src/front/oauth/pending-request.ts";
 import { entities } from "../../src/store/tables/entities.ts";
 
 const document = readFileSync(join(import.meta.dirname, "../../docs/privacy.md"), "utf8");

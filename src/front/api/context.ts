@@ -68,12 +68,10 @@ export function procedureCalls(options: ManagementRoutesOptions) {
         work(managementCaller(contextOf(ctx, options)), ctx).catch((error: unknown) => {
           throw thrownBy(error);
         }),
-    body: async (ctx: FrontContext) => unvalidated(await bodyOf(ctx, options)),
+    /** A body for the procedure, whose schema validates it. */
+    body: async (ctx: FrontContext) => (await bodyOf(ctx, options)) as never,
   };
 }
-
-/** Lets a body through to the procedure, whose schema validates it. */
-const unvalidated = (body: unknown): never => body as never;
 
 /** Reads a body. What is wrong with it is reported only to callers who may use the API. */
 export async function bodyOf(ctx: FrontContext, options: ManagementRoutesOptions): Promise<unknown> {

@@ -109,14 +109,14 @@ async function requestOf(ctx: FrontContext, context: ManagementContext): Promise
   return new Request(url, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
-const stepUpOf = ({ stepUp }: Refusal["detail"]) => (stepUp === undefined ? {} : { stepUp });
-
 function errorHeaders(errors: readonly TRPCError[], issuer: string, dpop: boolean): Record<string, string> {
   const refusals = errors.map(refusalBehind).filter((refusal) => refusal instanceof Refusal);
   const wait = Math.max(0, ...refusals.map(({ code, detail }) => detail.retryAfter ?? (code === "temporarily_unavailable" ? 5 : 0)));
   const nonce = refusals.find(({ detail }) => detail.dpopNonce !== undefined)?.detail.dpopNonce;
   const challenge = refusals
-    .map(({ code, reason, detail }) => tokenChallenge({ code, reason, detail: stepUpOf(detail) }, issuer, dpop))
+    .map(({ code, reason, detail }) =>
+      tokenChallenge({ code, reason, detail: { ...(detail.stepUp && { stepUp: detail.stepUp }) } }, issuer, dpop),
+    )
     .find((header) => header !== undefined);
   return {
     ...(wait > 0 && { "retry-after": String(Math.ceil(wait)) }),

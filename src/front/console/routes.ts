@@ -7,7 +7,7 @@ import type { RandomBytes } from "../../random.ts";
 import { apiErrorPrinter, FOREVER, NOT_KEPT, pageHeaders } from "../http/answers.ts";
 import { languageOf } from "../http/caller.ts";
 import { text } from "../http/describe.ts";
-import type { FrontContext, Handler, Route } from "../http/routes.ts";
+import type { Handler, Route } from "../http/routes.ts";
 
 export interface ConsoleOptions {
   readonly issuer: string;
@@ -30,7 +30,8 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   const page = loadOnce(async () => pageWith(base, options));
   const answerPage: Handler = async (ctx) => {
-    if (screenOf(ctx) === ASSETS) throw new Refusal("not_found", "no_such_path");
+    const { screen } = ctx.params as { readonly screen?: string };
+    if (screen === ASSETS) throw new Refusal("not_found", "no_such_path");
     const nonce = Buffer.from(randomBytes(16)).toString("base64url");
     pageHeaders(ctx, policyWith(nonce));
     ctx.vary("Accept-Language, Cookie");
@@ -46,8 +47,6 @@ export function consoleRoutes(options: ConsoleOptions): readonly Route[] {
     ),
   ];
 }
-
-const screenOf = ({ params }: FrontContext): string | undefined => (params as { readonly screen?: string }).screen;
 
 /** A hash, as the build puts it in a name. */
 const HASH = /-[\w-]{8}(?=\.\w+$)/;

@@ -127,7 +127,7 @@ function authorizationServerMetadata(options: DiscoveryOptions, { scopes, trusts
     jwks_uri: `${issuer}/.well-known/jwks.json`,
     introspection_endpoint: `${issuer}/oauth/introspect`,
     revocation_endpoint: `${issuer}/oauth/revoke`,
-    ...listed("scopes_supported", scopes),
+    ...(scopes.length > 0 && { scopes_supported: scopes }), // no empty list (RFC 8414 §3.2)
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
     grant_types_supported: trustsPlatforms ? [...new Set([...grantTypes, JWT_BEARER])] : grantTypes,
@@ -163,6 +163,3 @@ const openidConfiguration = (options: DiscoveryOptions, stored: Stored): Record<
   // An absent member would mean true.
   request_uri_parameter_supported: false,
 });
-
-/** An empty list is left out (RFC 8414 §3.2). */
-const listed = (name: string, values: readonly string[]) => (values.length === 0 ? {} : { [name]: values });

@@ -75,10 +75,14 @@ export async function waitingRequest(visit: Browser, requestId: string): Promise
   return browser !== undefined && pending ? { ...pending, requestId, browser } : undefined;
 }
 
-/** Lets the request wait longer, as for a user who has to read a mail. @param ttl seconds since it was first seen */
-export async function extendRequest(visit: Browser, requestId: string, ttl: number): Promise<void> {
+/** Seconds that a request waits for a user who has to read a mail, since it was first seen, and that a browser remembers what it had begun. */
+export const PENDING_ACTION_TTL = 3600;
+
+/** Lets the request wait longer, if there is one. */
+export async function extendRequest(visit: Browser, { requestId }: { readonly requestId?: string | undefined }): Promise<void> {
+  if (requestId === undefined) return;
   const browser = secretFor(visit, requestId);
-  if (browser !== undefined) await visit.ports.pendingRequests.extend(waitingHash(requestId, browser), ttl);
+  if (browser !== undefined) await visit.ports.pendingRequests.extend(waitingHash(requestId, browser), PENDING_ACTION_TTL);
 }
 
 /** The reason for a request that is unknown or has ended. Often all went well and the user navigated back. */
@@ -203,16 +207,14 @@ function strongerSignIn(
   silent: boolean,
   settable: Acr,
 ): Step | undefined {
-  const needed = neededAcr(acrValues, strongest(byScopes, byRealm), reachable);
+  const demanded = byRealm === null || (byScopes !== undefined && isAsStrong(byScopes, byRealm)) ? byScopes : byRealm;
+  const needed = neededAcr(acrValues, demanded, reachable);
   if (isAsStrong(acr, needed)) return undefined;
   if (silent) return loginRequired("The user must sign in with a stronger method.");
   if (isAsStrong(reachable, needed)) return { kind: "sign_in", stronger: shortClass(needed) };
   if (isAsStrong(settable, needed)) return { kind: "set_up", needed: shortClass(needed) };
   return { kind: "refuse", error: "unmet_authentication_requirements", description: "The user has no sign-in method of this strength." };
 }
-
-const strongest = (one: string | undefined, other: string | null): string | undefined =>
-  other === null || (one !== undefined && isAsStrong(one, other)) ? one : other;
 
 /** Seconds for which a sign-in does for the request that asked for it, though that allow less: users read before they decide. */
 const RENEWED = 60;

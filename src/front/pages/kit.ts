@@ -19,6 +19,7 @@ import {
   extendRequest,
   hasSignedInSince,
   nextStep,
+  PENDING_ACTION_TTL,
   settableAcr,
   shortClass,
   storedRequest,
@@ -266,9 +267,6 @@ export async function enterBrowser(visit: Visit, entered: NewSession, returnTo: 
   return pathFrom(visit, entered, returnTo);
 }
 
-/** Seconds that a browser remembers a pending action, and that an application's request waits for a user who has to read a mail. */
-export const PENDING_ACTION_TTL = 3600;
-
 /**
  * Remembers, in this browser, the address of a mail and where the user was going, which the link in the mail does not contain. Another
  * browser that opens the link knows neither.
@@ -278,7 +276,7 @@ export async function beginPendingAction(visit: Visit, email: string, returnTo: 
   const destination = returnToMember(returnTo);
   if (destination !== undefined) action.append(...destination);
   visit.cookies.startPendingAction(visit.ctx, action.toString(), PENDING_ACTION_TTL);
-  if (returnTo.requestId !== undefined) await extendRequest(visit, returnTo.requestId, PENDING_ACTION_TTL);
+  await extendRequest(visit, returnTo);
 }
 
 /** Where the user was going in this browser before the mail, if the request still waits. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { appCard } from "../../../src/front/pages/security/app-card.ts";
+import { appCard } from "../../../src/front/pages/security/page.ts";
 import { type Markup, siteOf } from "../../../src/front/pages/views/layout.ts";
 import { TEXTS } from "../../../src/texts/languages.ts";
 
@@ -10,7 +10,7 @@ test.for([
   ["one without does not, for that would fail", false, null, undefined],
   ["one that has lost its key still turns an app off", false, 1_700_000_000, "/app/remove"],
 ] as const)("%s", ([, apps, appAddedAt, form]) => {
-  const card = appCard({ site, language: "en", texts: TEXTS.en }, { token: "t", apps, secondFactor: { appAddedAt, recoveryCodes: 3 } });
+  const card = appCard({ site, language: "en", texts: TEXTS.en, token: "t" }, apps, { appAddedAt, recoveryCodes: 3 });
   if (form === undefined) expect(card).toBeUndefined();
   else expect((card as Markup).text).toContain(`action="/account/security${form}"`);
   if (!apps && form !== undefined) expect((card as Markup).text).not.toContain("set it up again");

@@ -6,7 +6,6 @@ import {
   type Described,
   isDescribed,
   type Names,
-  type ScopeWords,
   type ShownClient,
   scopeWords,
   shownTarget,
@@ -57,7 +56,10 @@ ${
 ${
   known.length > 0 &&
   html`<h2 class="label">${texts.known}</h2>
-<ul class="known">${known.map((scope) => knownItem(scopeWords(language, scope, described)))}</ul>`
+<ul class="known">${known.map((scope) => {
+    const { title, titleIn } = scopeWords(language, scope, described);
+    return html`<li><bdi${lang(titleIn)}>${title}</bdi></li>`;
+  })}</ul>`
 }
 ${lifetimes && html`<h2 class="label">${texts.howLong}</h2><p class="how-long">${howLong(writing, lifetimes)}</p>`}
 <form method="post" action="${site.path("/consent")}" class="decide">
@@ -121,7 +123,12 @@ function howLong({ language, texts }: Writing, { accessToken, refreshToken, refr
 /** One item for each scope with a description; several without one share an item that shows their names, and opens where these are too long. */
 function scopeItems({ language, texts }: Writing, scopes: readonly string[], described: Described, places: readonly string[]): Part {
   const plain = scopes.filter((scope) => !isDescribed(scope, described));
-  const item = (scope: string) => scopeItem(scopeWords(language, scope, described, places));
+  const item = (scope: string): Markup => {
+    const { title, titleIn, detail, detailIn } = scopeWords(language, scope, described, places);
+    return html`<li><p class="grant-title"><bdi${lang(titleIn)}>${title}</bdi></p>${
+      detail !== "" && html`<p class="grant-detail"${lang(detailIn)}>${detail}</p>`
+    }</li>`;
+  };
   if (plain.length < 2) return scopes.map(item);
   const { firstPartyPermissions, permissionsAt } = texts.scopes;
   const names = plain.map((scope, index) => html`${index > 0 && ", "}<bdi>${scope}</bdi>`);
@@ -134,16 +141,7 @@ function scopeItems({ language, texts }: Writing, scopes: readonly string[], des
   ];
 }
 
-const scopeItem = ({ title, titleIn, detail, detailIn }: ScopeWords): Markup =>
-  html`<li><p class="grant-title"><bdi${lang(titleIn)}>${title}</bdi></p>${
-    detail !== "" && html`<p class="grant-detail"${lang(detailIn)}>${detail}</p>`
-  }</li>`;
-
 const lang = (language: Language | undefined): Part => language !== undefined && html` lang="${language}"`;
-
-function knownItem({ title, titleIn }: ScopeWords): Markup {
-  return html`<li><bdi${lang(titleIn)}>${title}</bdi></li>`;
-}
 
 function placeItem({ language, texts }: Writing, resource: string, targets: Targets, isNew: boolean): Markup {
   const { isNew: newWord, mayAct, mayUse } = texts.consent;

@@ -37,7 +37,9 @@ export const devicePage: FormHandlers = {
     const userCode = form.get("user_code") ?? "";
     const find = () => ports.core.findDeviceRequest({ userCode }, { signal: ctx.state.signal });
     try {
-      const entered = `${assertUserCode(parseUserCode(userCode))} ${cookies.browser(ctx)}`;
+      const code = parseUserCode(userCode);
+      if (code === undefined) throw wrongCode(); // a slip, and no guess that would count
+      const entered = `${code} ${cookies.browser(ctx)}`;
       const { deviceRequest } = await withUserCodeBudget(ports.strangerFailures, visit.caller, entered, find);
       const requestId = await keepRequest(visit, { request: { deviceRequest }, signedIn });
       sendRedirect(ctx, visit.site.path("/consent", { requestId }));
@@ -61,12 +63,6 @@ const BUDGET: FailureBudget = { limit: 5, window: 3_600 };
 
 const wrongCode = (): Refusal =>
   new Refusal("invalid_request", "user_code_unknown", { issues: [{ path: "user_code", message: "is not the code of a device" }] });
-
-/** @param code as parsed  @throws {Refusal} invalid_request for what cannot be a code: a slip, and no guess that would count */
-function assertUserCode(code: string | undefined): string {
-  if (code === undefined) throw wrongCode();
-  return code;
-}
 
 /**
  * Looks a user code up within the budget of the caller's address. The attempt is reserved first, so that parallel guesses cannot exceed it. A

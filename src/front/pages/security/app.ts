@@ -20,8 +20,7 @@ import { accountToken, browserCaller, goneAfter, queryForm, returnToOf, SET_UP, 
 import { sendAccountPage, wideLink } from "../views/cards.ts";
 import { type FailedForm, faultSummary, field, hidden, html, type ReturnTo } from "../views/layout.ts";
 import { qrCode } from "../views/qr-code.ts";
-import { APP_OVER } from "./app-card.ts";
-import { showGone } from "./page.ts";
+import { APP_OVER, showGone } from "./page.ts";
 import { afterFactor, factorForm, SECURITY } from "./passkeys.ts";
 
 const PATH = `${SECURITY}/app`;

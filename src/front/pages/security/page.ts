@@ -1,5 +1,5 @@
 import { signOutElsewhere, signOutOthers } from "../../../accounts/account.ts";
-import type { Passkey } from "../../../accounts/factors.ts";
+import type { Passkey, SecondFactorState } from "../../../accounts/factors.ts";
 import type { LiveSession, SignedIn } from "../../../accounts/ports.ts";
 import { shownMoment, type Texts } from "../../../texts/languages.ts";
 import type { OfferedConnection } from "../../../upstream/connection.ts";
@@ -7,8 +7,25 @@ import type { LinkedIdentity } from "../../../upstream/ports.ts";
 import { donePath } from "../../done.ts";
 import { accountForm, accountPageHandler, accountToken, type FormRefused, goneAfter, goneForm, type Visit } from "../kit.ts";
 import { type AccountPage, doneWords, passkeyForm, passkeyHead, sendAccountPage } from "../views/cards.ts";
-import { buttonForm, type FailedForm, faultSummary, field, hidden, html, type Markup, moment, type Part } from "../views/layout.ts";
-import { appCard, appOverFaults } from "./app-card.ts";
+import {
+  buttonForm,
+  type FailedForm,
+  type Fault,
+  faultSummary,
+  field,
+  hidden,
+  html,
+  type Markup,
+  moment,
+  type Part,
+} from "../views/layout.ts";
+
+/** The value of `done` where the set-up of an authenticator app has to be begun again, as in a new session. */
+export const APP_OVER = "appOver";
+
+/** What the page that was redirected to says about that. */
+export const appOverFaults = ({ texts }: Visit, done: string | undefined): readonly Fault[] =>
+  done === APP_OVER ? [{ message: texts.authenticatorApp.over }] : [];
 
 /** The page about password, other accounts and sessions. @param failed what could not be done to the page's lists */
 export async function showSecurity(
@@ -25,12 +42,11 @@ export async function showSecurity(
     ports.secondFactors.stateOf(user.id),
   ]);
   const { security: texts, accountNav, words } = visit.texts;
-  const token = accountToken(visit, user);
-  const card = { ...visit, token };
+  const card = { ...visit, token: accountToken(visit, user) };
   const frame = { path: "/account/security", title: accountNav.sections.security, faults, done: doneWords(texts.done, done) };
   const content = html`${faultSummary(language, faults)}
 ${passkeys && passkeyCard(card, passkeys)}
-${appCard(visit, { token, apps: ports.box.usable(), secondFactor })}
+${appCard(card, ports.box.usable(), secondFactor)}
 <section class="card" aria-labelledby="new-password">
 <h2 id="new-password">${words.password}</h2>
 <p>${texts.passwordText}</p>
@@ -151,6 +167,38 @@ ${hidden(token)}
 </div>
 ${buttonForm(site.path(`${path}/remove`), token, { words: texts.passkeyRemove, label: texts.passkeyRemoveOf(name), member: ["passkey", id] })}
 </li>`;
+}
+
+/**
+ * The part about the second step.
+ * @param apps whether the server can set up apps  @returns undefined where it cannot, and there is none
+ */
+export function appCard(
+  { site, language, texts: { authenticatorApp: texts }, token }: Pick<Card, "site" | "language" | "texts" | "token">,
+  apps: boolean,
+  { appAddedAt, recoveryCodes }: SecondFactorState,
+): Part {
+  if (appAddedAt === null && !apps) return undefined;
+  const path = "/account/security/app";
+  /** A step that a slip of the finger must not take. It needs no script and no page of its own. */
+  const question = (step: string, { title, text, submit }: Readonly<Record<"title" | "text" | "submit", string>>) =>
+    html`<details><summary>${title}</summary>
+<p class="small">${text}</p>
+${buttonForm(site.path(`${path}/${step}`), token, { words: submit })}
+</details>`;
+  return html`<section class="card" aria-labelledby="second-step">
+<h2 id="second-step">${texts.heading}</h2>
+<p>${texts.text}</p>
+${
+  appAddedAt === null
+    ? buttonForm(site.path(`${path}/begin`), token, { words: texts.setUp })
+    : html`<p class="small">${texts.since} ${moment(language, appAddedAt)}</p>
+<p class="small">${texts.codesLeft(recoveryCodes)}</p>
+${apps && html`<p class="small">${texts.newPhone}</p>`}
+${question("codes", texts.newCodes)}
+${question("remove", texts.remove)}`
+}
+</section>`;
 }
 
 /** Other accounts that sign in to this one. Nothing where there is none and no provider. */

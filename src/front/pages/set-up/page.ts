@@ -9,7 +9,6 @@ import {
   destinationOf,
   doneOf,
   type FormHandlers,
-  PENDING_ACTION_TTL,
   queryForm,
   returnToOf,
   signedInTo,
@@ -18,7 +17,7 @@ import {
   type Visit,
   validRequest,
 } from "../kit.ts";
-import { appOverFaults } from "../security/app-card.ts";
+import { appOverFaults } from "../security/page.ts";
 import { passkeyForm, passkeyHead } from "../views/cards.ts";
 import { type FailedForm, faultSummary, hidden, html, type ReturnTo, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
@@ -41,7 +40,7 @@ async function missingFactor(visit: Visit, returnTo: ReturnTo) {
   const valid = await validRequest(visit, open, signedIn);
   if (!valid) return undefined;
   if (valid.step.kind !== "set_up") return goOn(destinationOf(site, returnTo));
-  await extendRequest(visit, open.requestId, PENDING_ACTION_TTL);
+  await extendRequest(visit, open);
   return { needed: valid.step.needed, signedIn, valid: { ...valid, open } };
 }
 

@@ -16,6 +16,7 @@ import { EMAIL_UNVERIFIED, hasSignUp } from "../../../accounts/sign-up-policy.ts
 import { isRefusal, Refusal } from "../../../errors.ts";
 import type { Form } from "../../../protocol/form.ts";
 import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
+import { isTrustedFor } from "../../../upstream/connection.ts";
 import { assertShape, LoginBody } from "../../auth/shapes.ts";
 import { sendJson, sendRedirect } from "../../http/answers.ts";
 import { expired, waitingRequest } from "../../oauth/pending-request.ts";
@@ -36,7 +37,6 @@ import {
   type Visit,
   validRequest,
 } from "../kit.ts";
-import { connectionFor, upstreamPath } from "../upstream/detour.ts";
 import { sendForm } from "../views/cards.ts";
 import { type FailedForm, hidden, html, type ReturnTo, type Site, sendPage } from "../views/layout.ts";
 import { ACCOUNT_START } from "../views/sections.ts";
@@ -122,8 +122,9 @@ export const signInPage: FormHandlers = {
   GET: (visit) => showForm(visit, returnToOf(visit.site, queryForm(visit)), FIRST),
   POST: signInForm(async (visit, form, returnTo) => {
     const [email, password] = [form.get("email") ?? "", form.get("password") ?? ""];
-    const connection = password === "" ? await connectionFor(visit, email) : undefined;
-    if (connection !== undefined) return upstreamPath(visit.site, connection.name, returnTo, email);
+    const connections = password === "" ? await visit.ports.connections.offered() : [];
+    const trusted = connections.find((connection) => isTrustedFor(connection, email));
+    if (trusted) return visit.site.path(`/signin/${trusted.name}?login_hint=${encodeURIComponent(email)}`, returnTo);
     const credentials = assertShape(LoginBody, { email, password });
     const outcome = await signIn(credentials, visit.ports, browserCaller(visit));
     return isHalf(outcome) ? beginSecondFactor(visit, outcome, returnTo) : outcome;

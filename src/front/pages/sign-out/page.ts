@@ -61,7 +61,7 @@ function ask(visit: Visit, { user }: SignedIn, request: ReturnType<typeof reques
       heading: question,
       lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
       action: visit.site.path("/logout"),
-      members: html`${hidden(accountToken(visit, user))}${request.map(hiddenMember)}`,
+      members: html`${hidden(accountToken(visit, user))}${request.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`,
       submit: signOut,
       below: html`<a href="${visit.site.path("/account")}">${stay}</a>`,
     },
@@ -72,8 +72,6 @@ function ask(visit: Visit, { user }: SignedIn, request: ReturnType<typeof reques
 const noHint = (error: unknown): undefined => {
   if (!isRefusal(error)) throw error;
 };
-
-const hiddenMember = ([name, value]: readonly [string, string]) => html`<input type="hidden" name="${name}" value="${value}">`;
 
 /** Whether an ID token was issued to this user and, if it names one, in this session. */
 const isOf = ({ hintedSub, hintedSession }: ValidateLogoutResponse, { user, session }: SignedIn): boolean =>

@@ -2,21 +2,13 @@ import { assertWithin } from "../../../accounts/caller.ts";
 import type { SignedIn } from "../../../accounts/ports.ts";
 import { parseForm } from "../../../protocol/form.ts";
 import { hashSecret, newSecret, type SecretHash } from "../../../random.ts";
-import { type Connection, connectionUnknown, isTrustedFor, type OfferedConnection } from "../../../upstream/connection.ts";
+import { type Connection, connectionUnknown } from "../../../upstream/connection.ts";
 import type { SignInSecrets } from "../../../upstream/ports.ts";
 import { csrfToken } from "../../http/cookies.ts";
 import { boundOf, PENDING_TTL } from "../../oauth/authorize.ts";
 import { expired, extendRequest } from "../../oauth/pending-request.ts";
-import { PENDING_ACTION_TTL, returnToOf, type Visit } from "../kit.ts";
-import { type ReturnTo, returnToMember, type Site } from "../views/layout.ts";
-
-export const upstreamPath = (site: Site, name: string, returnTo: ReturnTo, email: string): string =>
-  site.path(`/signin/${name}?login_hint=${encodeURIComponent(email)}`, returnTo);
-
-/** The connection that is trusted for the domain of an address. */
-export async function connectionFor({ ports }: Visit, email: string): Promise<OfferedConnection | undefined> {
-  return (await ports.connections.offered()).find((connection) => isTrustedFor(connection, email));
-}
+import { returnToOf, type Visit } from "../kit.ts";
+import { type ReturnTo, returnToMember } from "../views/layout.ts";
 
 /** Where a user goes who left for a provider. */
 export interface Detour {
@@ -51,7 +43,7 @@ export async function beginDetour(visit: Visit, signedIn: SignedIn | undefined, 
   if (linkFor !== undefined) members.push(["session", linkFor]);
   if (again) members.push(["again", "1"]);
   await ports.pendingRequests.put(detourHash(state, browser), new URLSearchParams(members).toString(), PENDING_TTL, bound);
-  if (returnTo.requestId !== undefined) await extendRequest(visit, returnTo.requestId, PENDING_ACTION_TTL);
+  await extendRequest(visit, returnTo);
   return secretsOf(state, browser);
 }
 

@@ -56,12 +56,10 @@ export type Part = Markup | string | number | false | null | undefined | readonl
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
-const escapeText = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
-
 function print(part: Part): string {
   if (part instanceof Markup) return part.text;
   if (part === false || part === null || part === undefined) return "";
-  if (typeof part === "string") return escapeText(part);
+  if (typeof part === "string") return part.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "");
   if (typeof part === "number") return String(part);
   return part.map(print).join("");
 }
