@@ -19,7 +19,8 @@ export function registerExportCommand(program: Command, terminal: Terminal): voi
     .action(
       running(terminal, async () => {
         const admin = await managing(terminal);
-        const [kept, keyless] = parted(await clientsFound(admin));
+        const found = await clientsFound(admin);
+        const { kept = [], keyless = [] } = Object.groupBy(found, (client) => (isKeyless(client) ? "keyless" : "kept"));
         terminal.write(asJson(await fileOf(admin, kept)));
         const left = keyless.map(({ clientId }) => `Left out: the client ${printable(clientId)}, which has no key yet.`);
         for (const line of [...(await registeredLeft(admin)), ...left, ...(await connectionsLeft(admin))])
@@ -36,12 +37,6 @@ const ORIGINS = ["operator", "developer"] as const;
 
 const clientsFound = async ({ operator }: AdminClient): Promise<readonly Client[]> =>
   (await Array.fromAsync(ORIGINS, (origin) => everyPage("clients", (at) => operator.clients.list.query({ origin, ...at })))).flat();
-
-/** Clients that a file can make, and those that it cannot. Pure. */
-const parted = (clients: readonly Client[]): readonly [kept: readonly Client[], keyless: readonly Client[]] => [
-  clients.filter((client) => !isKeyless(client)),
-  clients.filter(isKeyless),
-];
 
 /** There may be any number of clients that registered themselves, so they are counted only. */
 async function registeredLeft({ operator }: AdminClient): Promise<readonly string[]> {

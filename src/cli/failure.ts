@@ -94,6 +94,9 @@ const PATIENCE = 20_000;
 export const request = (url: string | URL, init: RequestInit = {}, patience = PATIENCE): Promise<Response> =>
   fetch(url, { redirect: "error", signal: AbortSignal.timeout(patience), ...init });
 
+export const postJson = (url: string | URL, body: object): Promise<Response> =>
+  request(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+
 /** @throws {CommandFailure} for a server that may answer later: it is overloaded, unavailable or limits its callers */
 export function assertAnswers({ status }: Response): void {
   if (status === 429 || status >= 500) throw notAnswered(status);

@@ -1,5 +1,6 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, Option } from "commander";
+import { PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { CommandFailure, contentOf, EXIT } from "./failure.ts";
 import {
   collectOr,
@@ -10,17 +11,22 @@ import {
   managementCommands,
   NULL,
   type Output,
+  oneOf,
   orNull,
   scopesBy,
   setting,
   Yes,
 } from "./management-api.ts";
-import { SIGN_INS, signInClass } from "./sign-in-class.ts";
 import { printable, record, table } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
 type Realm = ManagementOutputs["operator"]["realms"]["update"];
 type RealmUpdate = ManagementInputs["operator"]["realms"]["update"];
+
+/** The words of the command line for classes of sign-in. */
+export const SIGN_INS = { any: null, mfa: TWO_FACTOR_ACR, phr: PHISHING_RESISTANT_ACR } as const;
+
+export const signInClass = oneOf("any", "mfa", "phr");
 
 export const REALM = new Option("--realm <realm>", "name or id of the realm; without it: the default realm");
 

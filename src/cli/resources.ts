@@ -1,5 +1,6 @@
 import type { AdminClient, ManagementInputs, ManagementOutputs } from "@countersign/admin";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { type AuthenticationDemand, PHISHING_RESISTANT_ACR, TWO_FACTOR_ACR } from "../protocol/authentication-context.ts";
 import { CLIENT_KINDS, type ClientKind } from "../resources/resource.ts";
 import { CommandFailure, EXIT } from "./failure.ts";
 import {
@@ -15,8 +16,7 @@ import {
   setting,
   Yes,
 } from "./management-api.ts";
-import { REALM, realmNamed } from "./realms.ts";
-import { demandText, type ScopeDemand, scopeDemand } from "./sign-in-class.ts";
+import { REALM, realmNamed, SIGN_INS, signInClass } from "./realms.ts";
 import { printable, record, table, when } from "./table.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -39,6 +39,28 @@ const kind = (value: string, before: readonly ClientKind[] = []): readonly Clien
   if (found === undefined) throw new InvalidArgumentError(`must be ${CLIENT_KINDS.join(", ")}`);
   return [...before, found];
 };
+
+/** What a scope demands of a sign-in; undefined: nothing. */
+export type ScopeDemand = { readonly scope: string; readonly stepUp: AuthenticationDemand | undefined };
+
+/** Reads `scope=mfa`, `scope=phr,300`, `scope=any,300` or `scope=none`, one of several. Pure. @throws {InvalidArgumentError} */
+export function scopeDemand(value: string, before: readonly ScopeDemand[] = []): readonly ScopeDemand[] {
+  const at = value.lastIndexOf("=");
+  const [scope, demand] = [value.slice(0, at), value.slice(at + 1)];
+  const [, name = "", seconds] = /^(none|any|mfa|phr)(?:,([1-9]\d{0,7}))?$/.exec(demand) ?? [];
+  const asksNothing = name === "none" ? seconds !== undefined : name === "any" && seconds === undefined;
+  if (at < 1 || name === "" || asksNothing)
+    throw new InvalidArgumentError("must be a scope, =, and mfa, phr or any with a number of seconds after a comma, or none");
+  if (name === "none") return [...before, { scope, stepUp: undefined }];
+  const acr = SIGN_INS[signInClass(name)] ?? undefined;
+  return [...before, { scope, stepUp: { ...(acr && { acr }), ...(seconds !== undefined && { maxAge: Number(seconds) }) } }];
+}
+
+/** A demand as `scopeDemand` reads it. Pure. */
+export function demandText({ acr, maxAge }: AuthenticationDemand): string {
+  const word = acr === TWO_FACTOR_ACR ? "mfa" : acr === PHISHING_RESISTANT_ACR ? "phr" : "any";
+  return maxAge === undefined ? word : `${word},${maxAge}`;
+}
 
 const withSettings = (command: Command): Command =>
   command

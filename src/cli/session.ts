@@ -2,7 +2,7 @@ import { type AdminClient, createAdminClient, type ManagementOutputs } from "@co
 import { z } from "zod";
 import { COMMAND_LINE_CLIENT_ID, FIRST_PARTY_CLIENT_ID, MANAGE_SERVER } from "../clients/client.ts";
 import { isLoopbackHost } from "../protocol/access.ts";
-import { assertAnswers, CommandFailure, EXIT, NO_COUNTERSIGN, request } from "./failure.ts";
+import { assertAnswers, CommandFailure, EXIT, NO_COUNTERSIGN, postJson, request } from "./failure.ts";
 import { assertStorable, forgetSession, type Kept, keepSession, keptSession, withSessionLock } from "./kept-sessions.ts";
 import { actAs, type Terminal } from "./terminal.ts";
 
@@ -184,11 +184,7 @@ function refusalText({ statusCode, message }: z.infer<typeof Refused>): string {
 
 /** The answer to the right credentials, or to a server error. @throws {CommandFailure} for wrong ones */
 async function postCredentials(url: string, path: string, credentials: Credentials): Promise<Response> {
-  const answer = await request(new URL(path, url), {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(credentials),
-  });
+  const answer = await postJson(new URL(path, url), credentials);
   const wait = Math.ceil(Number(answer.headers.get("retry-after")) / 60) * 60;
   if (answer.status === 429 && wait > 0) {
     const { shownDuration } = await import("../texts/languages.ts");

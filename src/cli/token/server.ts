@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
 import { DEVICE_CODE } from "../../protocol/grants.ts";
-import { assertAnswers, CommandFailure, EXIT, request } from "../failure.ts";
+import { assertAnswers, CommandFailure, EXIT, postJson, request } from "../failure.ts";
 import { readKept, replaceFile, withSessionLock } from "../kept-sessions.ts";
 import { printable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -129,11 +129,7 @@ async function register(server: Server): Promise<string> {
     response_types: ["code"],
     token_endpoint_auth_method: "none",
   };
-  const response = await request(server.registration_endpoint, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(metadata),
-  });
+  const response = await postJson(server.registration_endpoint, metadata);
   assertAnswers(response);
   const read = z.object({ client_id: z.string() }).safeParse(await response.json().catch(() => undefined));
   if (!read.success)

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { demandText, scopeDemand } from "../../../src/cli/sign-in-class.ts";
+import { demandText, scopeDemand } from "../../../src/cli/resources.ts";
 
 test.for<[string, string, object | undefined]>([
   ["notes:write=mfa", "notes:write", { acr: "urn:countersign:mfa" }],
