@@ -6,7 +6,7 @@ import type { ClientChange } from "../clients/ports.ts";
 import { trustFaults, type WorkloadTrust, workloadDefaults } from "../clients/workload.ts";
 import { type Issue, Refusal } from "../errors.ts";
 import { merged } from "../merged.ts";
-import { type GrantType, SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
+import { SELF_SERVICE_GRANT_TYPES } from "../protocol/grants.ts";
 import { hashSecret } from "../random.ts";
 import { mayChange, mayMakeClients } from "./acts.ts";
 import type { ClientPatch, OperatorClientPatch } from "./inputs.ts";
@@ -41,15 +41,13 @@ export function assertSelfServiceScopes(scopes: readonly string[], before: reado
   }
 }
 
-const isSelfService = (grant: GrantType): boolean => SELF_SERVICE_GRANT_TYPES.some((selfService) => selfService === grant);
-
 /**
  * A client with a developer's patch, which can neither add nor remove grants that only operators give. Pure.
  * @throws {Refusal} invalid_request, forbidden
  */
 export function developerChange(client: Client, patch: ClientPatch): ClientChange {
   if (patch.scopes !== undefined) assertSelfServiceScopes(patch.scopes, client.scopes);
-  const operatorGrants = client.grantTypes.filter((grant) => !isSelfService(grant));
+  const operatorGrants = client.grantTypes.filter((grant) => !SELF_SERVICE_GRANT_TYPES.some((each) => each === grant));
   return operatorChange(client, { ...patch, ...(patch.grantTypes && { grantTypes: [...patch.grantTypes, ...operatorGrants] }) });
 }
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mailOf } from "../accounts/mails.ts";
 import { keyUri } from "../audit.ts";
+import { inMilliseconds } from "../clock.ts";
 import { Refusal } from "../errors.ts";
 import { actsOf, actsOnClient, actsOnUser } from "./acts.ts";
 import { apiKeysRouter, clientsRouter, found } from "./clients.ts";
@@ -19,7 +20,7 @@ import { operatorWorkloadIdentitiesRouter, operatorWorkloadIssuersRouter } from 
 import { SPANS } from "./ports.ts";
 import { ProvisionFile } from "./provision.ts";
 import { createCallerFactory, developerProcedure, operatorProcedure, provenOperatorProcedure, router } from "./trpc.ts";
-import { figureView, publishedKeyView, userView } from "./views.ts";
+import { figureView, userView } from "./views.ts";
 
 /** How the process that answers is configured and used. Settings come from its environment, so that nothing here changes them. */
 const operatorDeploymentRouter = router({
@@ -41,7 +42,10 @@ const operatorDeploymentRouter = router({
 /** The public keys of all cores. @see docs/keys.md */
 const operatorSigningKeysRouter = router({
   /** All of them: a core has one, and one more for each rotation. */
-  list: operatorProcedure.query(async ({ ctx }) => ({ signingKeys: (await ctx.ports.publishedKeys.all()).map(publishedKeyView) })),
+  list: operatorProcedure.query(async ({ ctx }) => {
+    const keys = await ctx.ports.publishedKeys.all();
+    return { signingKeys: keys.map((key) => inMilliseconds(key, "publishedAt", "inUseAt")) };
+  }),
 
   /** Withdraws a key for good: within 30 seconds no core publishes or accepts it. @throws {Refusal} not_found, conflict */
   withdraw: provenOperatorProcedure.input(z.strictObject({ kid: z.string().min(1).max(200) })).mutation(async ({ ctx, input: { kid } }) => {

@@ -1,6 +1,5 @@
-import type { AgentPause, Delegation, End, RootGrant } from "../accounts/delegations.ts";
+import type { Delegation, End, RootGrant } from "../accounts/delegations.ts";
 import type { Consent, LiveSession, User } from "../accounts/ports.ts";
-import type { SentInvitation } from "../accounts/registration.ts";
 import type { Branding } from "../branding/branding.ts";
 import { logoFile } from "../branding/logo.ts";
 import type { ApiKey } from "../clients/api-key.ts";
@@ -8,7 +7,7 @@ import { type Client, mayHoldApiKey } from "../clients/client.ts";
 import { inMilliseconds, milliseconds, millisecondsOrNull } from "../clock.ts";
 import { type Page, TOTAL_LIMIT } from "../paging.ts";
 import { operatorAttributes } from "./inputs.ts";
-import type { Figure, PublishedKey } from "./ports.ts";
+import type { Figure } from "./ports.ts";
 import type { AuditChainState, AuditRecord, ConsentCounts } from "./report-ports.ts";
 
 /** A record that operators manage, with its times as milliseconds. One that was never changed has that of its creation. */
@@ -56,8 +55,6 @@ export const ownConsentView = ({ userId: _, ...consent }: Consent) => consentVie
 export const sessionView = <Shown extends Omit<LiveSession, "id">>({ authTime: signedInAt, lastSeenAt, ...session }: Shown) =>
   inMilliseconds({ ...session, signedInAt, lastSeenAt }, "signedInAt", "lastSeenAt");
 export const userView = (user: User) => inMilliseconds(user, "createdAt", "updatedAt");
-export const invitationView = (invitation: SentInvitation) => inMilliseconds(invitation, "createdAt", "expiresAt");
-export const publishedKeyView = (key: PublishedKey) => inMilliseconds(key, "publishedAt", "inUseAt");
 
 /** Leaves out members without a value. `depth` counts the actors of a delegation; `seq` and `hash` are null until the record is sealed. */
 export const auditView = ({ at, actChain, address, link, ...record }: AuditRecord) => ({
@@ -89,8 +86,6 @@ export const rootGrantView = ({ ended, ...root }: RootGrant) => ({
   ...inMilliseconds(root, "issuedAt", "signedOutAt"),
   ended: endView(ended),
 });
-
-export const agentPauseView = (pause: AgentPause) => inMilliseconds(pause, "pausedAt");
 
 /** What every page of a list has beside its items. `total` is null on all pages but the first; inexact it means "more than". */
 export interface PageEnd {

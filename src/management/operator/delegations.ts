@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { DELEGATION_SORTS } from "../../accounts/delegations.ts";
 import { MAX_ACTORS } from "../../clients/client.ts";
+import { inMilliseconds } from "../../clock.ts";
 import { found } from "../clients.ts";
 import { identifier, inParts, listing, Reference } from "../inputs.ts";
 import { line } from "../record-inputs.ts";
 import { operatorProcedure, router } from "../trpc.ts";
-import { agentPauseView, delegationView, pageView, rootGrantView } from "../views.ts";
+import { delegationView, pageView, rootGrantView } from "../views.ts";
 
 const ALL_USERS = { kind: "everyone" } as const;
 
@@ -76,7 +77,7 @@ export const operatorAgentsRouter = router({
     .input(z.strictObject({ ...listing(["created"]), agent: identifier, userId: Reference.nullable().optional() }).prefault({}))
     .query(async ({ ctx, input }) => {
       const page = await ctx.ports.agentPauses.list(ALL_USERS, ...inParts(input));
-      return pageView("pauses", page, agentPauseView);
+      return pageView("pauses", page, (pause) => inMilliseconds(pause, "pausedAt"));
     }),
   /** `changed`: whether this call changed anything. */
   pause: operatorProcedure.input(Agent.extend({ reason: line(200).optional() })).mutation(async ({ ctx, input: { clientId, reason } }) => ({

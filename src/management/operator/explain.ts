@@ -2,7 +2,7 @@ import { z } from "zod";
 import { milliseconds } from "../../clock.ts";
 import { isRefusal, Refusal } from "../../errors.ts";
 import { parseAuthorizationRequest } from "../../protocol/authorization-request.ts";
-import { parseClientCredential, parseForm } from "../../protocol/form.ts";
+import { type Form, parseClientCredential, parseForm } from "../../protocol/form.ts";
 import { GRANT_TYPES, parseGrant } from "../../protocol/grants.ts";
 import type { Explanation } from "../report-ports.ts";
 import { operatorProcedure, router } from "../trpc.ts";
@@ -23,18 +23,13 @@ const explanationView = ({ refused, ...explanation }: Explanation) => ({
   ...(refused && { refused: { ...refused, at: milliseconds(refused.at) } }),
 });
 
-type Parameters = z.output<typeof TokenRequestInput>["parameters"];
-
-function textOf(parameters: Parameters): string {
+function textOf(parameters: z.output<typeof TokenRequestInput>["parameters"]): string {
   const pairs = Object.entries(parameters).flatMap(([name, values]) => [values].flat().map((each): [string, string] => [name, each]));
   return new URLSearchParams(pairs).toString();
 }
 
-/** Parses as the token endpoint does. */
-const formOf = (parameters: Parameters) => parseForm(textOf(parameters));
-
 /** A malformed credential is an invalid input, not a failed sign-in of the operator. @throws {Refusal} invalid_request */
-function credentialOf(authorization: string | undefined, form: ReturnType<typeof formOf>, address: string) {
+function credentialOf(authorization: string | undefined, form: Form, address: string) {
   try {
     return parseClientCredential(authorization, form, address);
   } catch (cause) {
@@ -47,7 +42,7 @@ function credentialOf(authorization: string | undefined, form: ReturnType<typeof
 export const operatorExplainRouter = router({
   /** Writes and consumes nothing. A mutation, because credentials in its input must not be part of a URL. */
   tokenRequest: operatorProcedure.input(TokenRequestInput).mutation(async ({ ctx, input: { parameters, authorization, dpop } }) => {
-    const form = formOf(parameters);
+    const form = parseForm(textOf(parameters)); // as the token endpoint does
     const client = credentialOf(authorization, form, ctx.address);
     const proven = dpop === undefined ? undefined : { proof: dpop, htm: "POST", htu: `${ctx.ports.issuer}/oauth/token` };
     const request = { client: { ...client, dpop: proven }, grant: parseGrant(form, GRANT_TYPES) };

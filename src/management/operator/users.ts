@@ -6,6 +6,7 @@ import { assertGoodPassword } from "../../accounts/password-rules.ts";
 import { ROLES } from "../../accounts/ports.ts";
 import { emailTaken, INVITATION_SORTS, invite } from "../../accounts/registration.ts";
 import { roleOfSignUp } from "../../accounts/sign-up-policy.ts";
+import { inMilliseconds } from "../../clock.ts";
 import { Refusal } from "../../errors.ts";
 import { newId } from "../../random.ts";
 import { isOneself, mayInvite } from "../acts.ts";
@@ -13,7 +14,7 @@ import { found } from "../clients.ts";
 import { ById, type ImportedUser, inParts, language, listing, RecordId, Reference, search, UserImport, userFilter } from "../inputs.ts";
 import { type Bearer, type ManagementPorts, USER_SORTS } from "../ports.ts";
 import { assertFreshProof, operatorProcedure, provenOperatorProcedure, router } from "../trpc.ts";
-import { invitationView, pageView, userView } from "../views.ts";
+import { pageView, userView } from "../views.ts";
 
 const Filter = z.strictObject({ ...listing(USER_SORTS), ...userFilter });
 
@@ -165,7 +166,8 @@ export const operatorUsersRouter = router({
 export const operatorInvitationsRouter = router({
   list: operatorProcedure.input(z.strictObject({ ...listing(INVITATION_SORTS), search }).prefault({})).query(async ({ ctx, input }) => {
     const [filter, part] = inParts(input);
-    return pageView("invitations", await ctx.ports.sentInvitations.list(filter.search, part), invitationView);
+    const page = await ctx.ports.sentInvitations.list(filter.search, part);
+    return pageView("invitations", page, (invitation) => inMilliseconds(invitation, "createdAt", "expiresAt"));
   }),
 
   withdraw: operatorProcedure.input(ById).mutation(async ({ ctx, input: { id } }) => {
