@@ -154,14 +154,11 @@ type GivenConsent = Omit<NewConsent, "id">;
 export async function giveConsent(consent: GivenConsent, { consents, clock, randomBytes }: AccountPorts, caller: Caller): Promise<void> {
   const { userId, clientId, scopes, resources } = consent;
   const audit = auditOfUser("consent.given", userId, caller, { clientId, scope: scopes.join(" "), resources });
-  if (!(await consents.give({ id: newId(clock, randomBytes), ...consent }, audit))) throw fullConsent();
+  if (await consents.give({ id: newId(clock, randomBytes), ...consent }, audit)) return;
+  const description =
+    "The user has allowed this client as many resources as one consent holds. They can remove it from their account and begin again.";
+  throw new Refusal("invalid_target", "consent_full", { description });
 }
-
-const fullConsent = (): Refusal =>
-  new Refusal("invalid_target", "consent_full", {
-    description:
-      "The user has allowed this client as many resources as one consent holds. They can remove it from their account and begin again.",
-  });
 
 /** Records that a user denied a request. The next request asks again. */
 export async function denyConsent(

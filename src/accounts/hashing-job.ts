@@ -83,6 +83,3 @@ function scryptVerifier(encoded: string): Verify | undefined {
 }
 
 const bytesOf = (base64 = ""): Buffer => Buffer.from(base64, "base64");
-
-/** Whether a hash is replaced at the next sign-in, whatever its costs: it is not argon2id. Pure. */
-export const isForeign = (encoded: string): boolean => !encoded.startsWith("$argon2id$");

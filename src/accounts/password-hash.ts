@@ -5,7 +5,7 @@ import argon2 from "argon2";
 import { Refusal } from "../errors.ts";
 import type { RandomBytes } from "../random.ts";
 import { type FairQueue, fairQueue } from "./fair-queue.ts";
-import { type HashingJob, isForeign, type PasswordCost, runHashingJob } from "./hashing-job.ts";
+import { type HashingJob, type PasswordCost, runHashingJob } from "./hashing-job.ts";
 import type { HashingRequest, HashingResponse } from "./hashing-process.ts";
 import { normalizePassword } from "./password-rules.ts";
 
@@ -44,12 +44,12 @@ export function passwordHashing({
     /** @param address the key in the fair queue  @returns the encoded hash */
     hash: (password: string, address: string): Promise<string> =>
       queue(address, async () => String(await run({ kind: "hash", normalized: normalizePassword(password), salt: randomBytes(16), cost }))),
-    /** Does the same work without a hash to compare with. `outdated`: made with other parameters than the current ones. */
+    /** Does the same work without a hash to compare with. `outdated`: of another kind, or made with other parameters than the current ones. */
     async verify(encoded: string | null | undefined, password: string, address: string): Promise<PasswordVerdict> {
       const job = { kind: "verify", encoded: encoded ?? unmatchable, password, normalized: normalizePassword(password) } as const;
       const right = await queue(address, () => run(job));
       if (!right || !encoded) return { kind: "wrong" };
-      return { kind: "right", outdated: isForeign(encoded) || argon2.needsRehash(encoded, cost) };
+      return { kind: "right", outdated: !encoded.startsWith("$argon2id$") || argon2.needsRehash(encoded, cost) };
     },
   };
 }

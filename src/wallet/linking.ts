@@ -142,7 +142,8 @@ async function advance(link: WalletLink, poller: Poller, { links }: LinkingPorts
   // Another call completed it, or it expired, since it was read.
   const current = await links.byHandle(handleHash);
   if (current === undefined) throw noLink();
-  return { status: current.expired && isOpen(current.state) ? "expired" : publicState(current.state), reason: current.reason };
+  const { state, expired, reason } = current;
+  return { status: isOpen(state) ? (expired ? "expired" : "pending") : state, reason };
 }
 
 /** Removes the linked wallet. @throws {Refusal} not_found when there is none */
@@ -164,8 +165,6 @@ export type PollDecision = ({ readonly kind: "status" } & LinkStatus) | { readon
 const OPEN: ReadonlySet<LinkState> = new Set(["pending", "answered", "presented"]);
 
 const isOpen = (state: LinkState): state is "pending" | "answered" | "presented" => OPEN.has(state);
-
-const publicState = (state: LinkState): PublicState => (isOpen(state) ? "pending" : state);
 
 /**
  * What a poll of a link does. Pure. Only the session that started a link completes it; with a wallet on the same device, it also needs the

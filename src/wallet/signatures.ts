@@ -20,12 +20,12 @@ function readChain(x5c: unknown): readonly X509Certificate[] {
   return x5c.map((text: unknown) => new X509Certificate(Buffer.from(String(text), "base64")));
 }
 
-/** The subject's names as Node prints them: `DNS:a.example, URI:https://a.example`. A quoted name with a comma matches nothing. */
-const namesOf = ({ subjectAltName = "" }: X509Certificate): readonly string[] => subjectAltName.split(", ");
-
-/** Whether a certificate names the issuer's URL or host. @see SD-JWT VC §3.5 */
-const namesIssuer = (leaf: X509Certificate, issuer: string): boolean =>
-  namesOf(leaf).some((name) => name === `URI:${issuer}` || name === `DNS:${new URL(issuer).hostname}`);
+/**
+ * Whether a certificate names the issuer's URL or host, as Node prints it: `DNS:a.example, URI:https://a.example`. A quoted name with a comma
+ * matches nothing. @see SD-JWT VC §3.5
+ */
+const namesIssuer = ({ subjectAltName = "" }: X509Certificate, issuer: string): boolean =>
+  subjectAltName.split(", ").some((name) => name === `URI:${issuer}` || name === `DNS:${new URL(issuer).hostname}`);
 
 const isCurrent = (certificate: X509Certificate, now: number): boolean =>
   certificate.validFromDate.getTime() <= now * 1000 && now * 1000 <= certificate.validToDate.getTime();

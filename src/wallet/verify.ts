@@ -24,11 +24,6 @@ const hasher = (data: string | ArrayBuffer, alg: string): Uint8Array =>
     .update(typeof data === "string" ? data : new Uint8Array(data))
     .digest();
 
-/** The claims with the disclosed ones in their places. Callers have checked that the disclosures belong there. */
-async function claimsOf({ text }: Presentation): Promise<Readonly<Record<string, unknown>>> {
-  return (await SDJwt.fromEncode(text, hasher)).getClaims<Record<string, unknown>>(hasher);
-}
-
 function subjectOf(claims: Readonly<Record<string, unknown>>, name: string): string {
   const subject = claims[name];
   const acceptable =
@@ -53,7 +48,8 @@ export async function verifyPresentation(
   await assertSignedByIssuer(credential, issuer, trust, now);
   assertDisclosuresSound(presentation);
   await assertKeyBinding(presentation, holderKey, { ...expected, now });
-  const claims = await claimsOf(presentation);
+  // With the disclosed ones in their places, where they have just been found to belong.
+  const claims = await (await SDJwt.fromEncode(presentation.text, hasher)).getClaims<Record<string, unknown>>(hasher);
   if (!satisfies(query, claims)) refuse("claims_missing");
   const subject = subjectOf(claims, policy.subjectClaim);
   await assertNotRevoked(credential.claims.status, issuer, { lists, policy: policy.status, now });

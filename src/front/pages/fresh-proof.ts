@@ -16,7 +16,6 @@ import {
   signInFor,
   type Visit,
 } from "./kit.ts";
-import type { AccountPage } from "./views/cards.ts";
 import type { FailedForm, ReturnTo, Site } from "./views/layout.ts";
 import { PROVED_PAGES } from "./views/sections.ts";
 
@@ -41,13 +40,6 @@ export const lacksCodeOnly = ({ session }: Pick<SignedIn, "session">): boolean =
 export const proofPath = (site: Site, path: string, returnTo: ReturnTo, late = ""): string =>
   signInFor(site, path, returnTo, `?${PROVE_AGAIN}=yes${late}`);
 
-/** GET of an account page that needs a fresh proof: asks for one, and returns to the section, or to the waiting request. */
-const provedPage = (show: (visit: Visit, page: AccountPage) => Promise<void> | void): PageHandler =>
-  accountPageHandler((visit, page) => {
-    if (isFresh(page.signedIn)) return show(visit, page);
-    sendRedirect(visit.ctx, proofPath(visit.site, pathText(visit.ctx), returnToOf(visit.site, queryForm(visit))));
-  });
-
 /** POST of a form that needs one. Nothing is done, and the user returns to the section, where the form is opened again. */
 export const provedForm = (act: FormAct, refused?: FormRefused): PageHandler =>
   accountForm(async (visit, form, signedIn) => {
@@ -59,7 +51,8 @@ export const provedForm = (act: FormAct, refused?: FormRefused): PageHandler =>
   }, refused);
 
 /**
- * GET and POST of a page with such a form. A refusal that the user can correct shows the form again.
+ * GET and POST of a page with such a form. Both ask for the proof, and return to the section, or to the waiting request. A refusal that the user
+ * can correct shows the form again.
  * @param fields that may be at fault  @param show gets the form that failed  @param act as of accountForm
  */
 export const provedFormPage = (
@@ -67,6 +60,9 @@ export const provedFormPage = (
   show: (visit: Visit, signedIn: SignedIn, failed: FailedForm, form?: Form) => Promise<void> | void,
   act: FormAct,
 ): FormHandlers => ({
-  GET: provedPage((visit, { signedIn }) => show(visit, signedIn, {})),
+  GET: accountPageHandler((visit, { signedIn }) => {
+    if (isFresh(signedIn)) return show(visit, signedIn, {});
+    sendRedirect(visit.ctx, proofPath(visit.site, pathText(visit.ctx), returnToOf(visit.site, queryForm(visit))));
+  }),
   POST: provedForm(act, (visit, signedIn, error, form) => show(visit, signedIn, failedForm(visit, error, fields), form)),
 });
