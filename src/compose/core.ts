@@ -181,7 +181,7 @@ const answers = (ready: Readiness): Promise<boolean> =>
 const keepingDocuments = (codes: AuthorizationCodes, documents: KeptDocuments | undefined): AuthorizationCodes => ({
   ...codes,
   async issue(codeHash, binding, ttl, audit) {
-    if (binding.documentClient !== undefined) await documents?.keep(binding.clientId);
+    if (binding.documentClient) await documents?.keep(binding.clientId);
     return codes.issue(codeHash, binding, ttl, audit);
   },
 });

@@ -75,7 +75,7 @@ export async function verifyBearer(token: string, use: AccessTokenUse, core: Cor
   if (claims.exp + forgiven <= state.now) refuse("token_expired");
   const suffices = use === AccessTokenUse.LOGOUT && claims.client_id === FIRST_PARTY_CLIENT_ID;
   const holds = suffices ? state.subject?.enabled === true : stateHolds(claims, state);
-  if (!holds || state.subject === undefined) return refuse("token_ended");
+  if (!holds || state.subject === null) return refuse("token_ended");
   if (use !== AccessTokenUse.LOGOUT && claims.client_id === CONSOLE_CLIENT_ID && state.root?.signedOut) refuse("session_ended");
   assertUse(claims, use, core.issuer);
   if (proven !== undefined) await consumeProof(proven, core);

@@ -70,7 +70,7 @@ export const DPOP_PROOF: RuleHead = {
 };
 
 /** The key of a code or token, and the key that its request proved. */
-export type DpopKeyFacts = { readonly boundTo: Confirmation | undefined; readonly confirmation: Confirmation | undefined };
+export type DpopKeyFacts = { readonly boundTo: Confirmation | null | undefined; readonly confirmation: Confirmation | undefined };
 
 /** A wrong key is no replay and revokes nothing: a thief of the code or token does not have the right one. */
 export const DPOP_KEY: Rule<DpopKeyFacts> = {

@@ -34,13 +34,13 @@ type RecordedVerdict = MessageInitShape<typeof RuleVerdictSchema>;
 const verdictOn = (
   { name: rule, demand, source }: RuleHead,
   verdict: Verdict,
-  refusal?: { readonly error: string | undefined; readonly reason: string },
+  refusal?: { readonly error: string | null; readonly reason: string },
 ): RecordedVerdict => ({
   rule,
   demand,
   source,
   verdict,
-  ...(refusal && { reason: refusal.reason, ...(refusal.error !== undefined && { error: refusal.error }) }),
+  ...(refusal && { reason: refusal.reason, ...(refusal.error !== null && { error: refusal.error }) }),
 });
 
 function printed(rule: RuleHead, outcome: RuleOutcome | undefined): RecordedVerdict {
@@ -131,7 +131,7 @@ async function authenticatedClientOf({ client: credential, grant }: Presented, c
 /** Empty when the record does not name a rule, or this release has no such rule. */
 function verdictsOf({ grantType, rule, error, reason, workloadIssuer }: RefusedRequest): readonly RecordedVerdict[] {
   const grant = grantCaseOf(grantType);
-  const rules = grant === undefined ? [] : rulesOf(grant, grant === "jwtBearer" && workloadIssuer !== undefined);
+  const rules = grant === undefined ? [] : rulesOf(grant, grant === "jwtBearer" && workloadIssuer !== null);
   const at = rules.findIndex(({ name }) => name === rule);
   if (at === -1) return [];
   const listed = rules.filter((each, index) => !each.conditional || index === at);
@@ -169,7 +169,7 @@ export async function explainRefusal(requestId: string, core: Core) {
     throw new Refusal("not_found", "no_refusal_of_request", { description });
   }
   const { clientId, grantType, reason, error, at } = refused;
-  return { rules: [...verdictsOf(refused)], refused: { clientId, grantType, reason, at, ...(error !== undefined && { error }) } };
+  return { rules: [...verdictsOf(refused)], refused: { clientId, grantType, reason, at, ...(error !== null && { error }) } };
 }
 
 const ANSWERABLE: RuleHead = {

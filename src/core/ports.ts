@@ -56,7 +56,7 @@ export interface FamilyState
   readonly audience: readonly string[];
   /** Clients in the audience that are disabled or deleted. */
   readonly absentClients: readonly string[];
-  readonly cnf?: Confirmation;
+  readonly cnf?: Confirmation | null;
   /** Whether family or grant is revoked. */
   readonly revoked: boolean;
   /** Hash of the one token that may be used. */
@@ -151,9 +151,9 @@ export interface RefusedRequest {
   readonly clientId: string;
   readonly grantType: string;
   readonly reason: string;
-  readonly rule: string | undefined;
-  readonly error: string | undefined;
-  readonly workloadIssuer?: string | undefined;
+  readonly rule: string | null;
+  readonly error: string | null;
+  readonly workloadIssuer: string | null;
   /** Seconds since the epoch, with their fraction. */
   readonly at: number;
 }

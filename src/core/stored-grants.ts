@@ -21,7 +21,7 @@ export interface TokenReference {
   readonly agent?: string;
 }
 
-/** What may invalidate a token before it expires, ancestors included. Members are false or undefined when their row is missing. */
+/** What may invalidate a token before it expires, ancestors included. Members are false or null when their row is missing. */
 export interface TokenState {
   /** Seconds since the epoch by the database's clock, to which every core compares `exp`. */
   readonly now: number;
@@ -33,9 +33,9 @@ export interface TokenState {
   readonly grantLives: boolean;
   /** The token's client, by its record if that is named, and the client of the grant at the root are enabled. */
   readonly clientEnabled: boolean;
-  readonly subject: (Subject & { readonly role: string }) | undefined;
-  /** The grant at the root of a user's token; undefined when it is deleted. */
-  readonly root: TokenRoot | undefined;
+  readonly subject: (Subject & { readonly role: string }) | null;
+  /** The grant at the root of a user's token; null when it is deleted. */
+  readonly root: TokenRoot | null;
 }
 
 export interface TokenRoot {
@@ -86,8 +86,8 @@ export interface CodeBinding {
   readonly sessionId: string;
   /** Seconds since the epoch of the real authentication. */
   readonly authTime: number;
-  /** The client of a metadata document as it was when the code was issued. */
-  readonly documentClient?: Client;
+  /** The client of a metadata document as it was when the code was issued. What earlier releases stored lacks `secretHash`. */
+  readonly documentClient?: Client | null;
   /** consentFingerprint of that client. */
   readonly clientFingerprint?: string;
   /** Set where tokens say how the user signed in. The store adds it from the session. */
@@ -147,7 +147,7 @@ export interface DeviceState {
   readonly scopes: readonly string[];
   readonly resources: readonly string[];
   /** The client of a metadata document as it was at the request. */
-  readonly documentClient?: Client | undefined;
+  readonly documentClient?: Client | null;
   readonly address: string;
   /** Thumbprint of the key that the device proved: no other key redeems the device code. */
   readonly dpopJkt: string | null;

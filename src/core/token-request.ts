@@ -72,8 +72,7 @@ type IssuedBinding = Promise<Pick<DeviceState, "clientId" | "documentClient"> | 
 async function documentClient(clientId: string, grant: TokenRequest["grant"], issued: IssuedBinding): Promise<Client> {
   assertGrantComplete({ grant });
   const binding = await issued;
-  if (binding?.clientId !== clientId || binding.documentClient === undefined)
-    throw new Refusal("invalid_grant", "nothing_granted_to_document");
+  if (binding?.clientId !== clientId || !binding.documentClient) throw new Refusal("invalid_grant", "nothing_granted_to_document");
   return binding.documentClient;
 }
 

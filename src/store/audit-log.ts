@@ -87,11 +87,6 @@ const SQL = statements("audit", {
    order by audit_records.id limit 1`,
 });
 
-type RefusalRow = { readonly [Member in keyof RefusedRequest]: RefusedRequest[Member] | null } & Pick<
-  RefusedRequest,
-  "clientId" | "grantType" | "reason" | "at"
->;
-
 const proofOf = ({ proof }: AuditEntry): string => proof?.id ?? "";
 
 /** Proofs are used up in order, so that two processes with the same ones cannot deadlock. */
@@ -113,9 +108,6 @@ export function auditLog(sql: Sql): AuditLog {
       const audit = jsonRows([newAuditEntry({ ...entry, ...(bare !== "" && { address: bare }) })]);
       await sql.query(SQL.recordUnproven, [clientId, bare, isIPv6(bare) ? bare : null, reason, audit]);
     },
-    refusalOf: async (requestId) => {
-      const row = await firstRow<RefusalRow>(sql, SQL.refusalOfRequest, [requestId]);
-      return row && { ...row, rule: row.rule ?? undefined, error: row.error ?? undefined, workloadIssuer: row.workloadIssuer ?? undefined };
-    },
+    refusalOf: (requestId) => firstRow<RefusedRequest>(sql, SQL.refusalOfRequest, [requestId]),
   };
 }

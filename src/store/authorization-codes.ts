@@ -6,20 +6,11 @@ import type { SecretHash } from "../random.ts";
 import { insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceByHash, coalesceTransitions } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
-import {
-  clientEpoch,
-  documentClientOf,
-  GRANT_INPUT,
-  grantRow,
-  isClientEnabled,
-  openGrants,
-  partiesLive,
-  storedClient,
-} from "./grant-rows.ts";
+import { clientEpoch, GRANT_INPUT, grantRow, isClientEnabled, openGrants, partiesLive } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { demandedOf, strongEnough } from "./sessions.ts";
 import { amongKeys, hex, rowsStatement, type Sql, seconds, statement, unindexed, unindexedText } from "./sql.ts";
-import { AUTHORIZATION_CODES, type DocumentClient } from "./tables/grants.ts";
+import { AUTHORIZATION_CODES } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 import { SUBJECT_JSON } from "./users.ts";
 
@@ -122,12 +113,10 @@ const REDEEM = statement(
    select n from won`,
 );
 
-type CodeRow = Omit<CodeState, "documentClient"> & { readonly key: string; readonly documentClient: DocumentClient | null };
-
 const newRow = AUTHORIZATION_CODES.writer(NEW);
 
 const issued = (codeHash: SecretHash, binding: CodeBinding, ttl: number, audit: AuditEntry) => ({
-  ...newRow({ ...binding, codeHash, dpopJkt: binding.dpopJkt ?? null, documentClient: storedClient(binding.documentClient) }),
+  ...newRow({ ...binding, codeHash, dpopJkt: binding.dpopJkt ?? null, documentClient: binding.documentClient }),
   ttl,
   client_fingerprint: binding.clientFingerprint,
   requested: scopesByResource(binding.scopes, binding.resources),
@@ -146,9 +135,6 @@ const redeemed = (codeHash: SecretHash, grant: NewGrant, family: NewFamily | und
 
 export const authorizationCodes = (sql: Sql): AuthorizationCodes => ({
   issue: coalesceTransitions(sql, ISSUE, issued),
-  byHash: coalesceByHash(sql, BY_HASH, ({ key: _, documentClient, ...code }: CodeRow) => ({
-    ...code,
-    ...documentClientOf(documentClient),
-  })),
+  byHash: coalesceByHash(sql, BY_HASH, ({ key: _, ...code }: CodeState & { readonly key: string }) => code),
   redeem: coalesceTransitions(sql, REDEEM, redeemed, "code_hash"),
 });

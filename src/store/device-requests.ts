@@ -1,8 +1,6 @@
-import type { DeviceRequests, DeviceState, NewDeviceRequest } from "../core/stored-grants.ts";
-import type { SecretHash } from "../random.ts";
-import { documentClientOf, storedClient } from "./grant-rows.ts";
+import type { DeviceRequests, DeviceState } from "../core/stored-grants.ts";
 import { firstRow, hasRow, jsonRows, type Sql, seconds, statements } from "./sql.ts";
-import { DEVICE_REQUESTS, type DocumentClient } from "./tables/grants.ts";
+import { DEVICE_REQUESTS } from "./tables/grants.ts";
 import { without } from "./tables/table.ts";
 
 const NEW = without(DEVICE_REQUESTS.members, ["createdAt", "expiresAt", "polledAt", "deniedAt"]);
@@ -33,20 +31,13 @@ const SQL = statements("device", {
    where device_requests.id = $1::uuid and denied_at is null`,
 });
 
-type Row = Omit<DeviceState, "documentClient"> & { readonly documentClient: DocumentClient | null };
-
 const newRow = DEVICE_REQUESTS.writer(NEW);
-const stateOf = (row: Row | undefined): DeviceState | undefined =>
-  row && { ...row, documentClient: undefined, ...documentClientOf(row.documentClient) };
 
 export const deviceRequests = (sql: Sql): DeviceRequests => ({
-  open: async (request: NewDeviceRequest, ttl) => {
-    const row = { ...newRow({ ...request, documentClient: storedClient(request.documentClient) }), ttl };
-    return hasRow(sql, SQL.open, [jsonRows([row])]);
-  },
-  byDeviceCode: async (hash: SecretHash) => stateOf(await firstRow<Row>(sql, SQL.byCode, [hash])),
-  byId: async (id) => stateOf(await firstRow<Row>(sql, SQL.byId, [id])),
-  pendingByUserCode: async (hash: SecretHash) => (await firstRow<{ id: string }>(sql, SQL.byUserCode, [hash]))?.id,
+  open: ({ documentClient, ...request }, ttl) => hasRow(sql, SQL.open, [jsonRows([{ ...newRow({ ...request, documentClient }), ttl }])]),
+  byDeviceCode: (hash) => firstRow<DeviceState>(sql, SQL.byCode, [hash]),
+  byId: (id) => firstRow<DeviceState>(sql, SQL.byId, [id]),
+  pendingByUserCode: async (hash) => (await firstRow<{ id: string }>(sql, SQL.byUserCode, [hash]))?.id,
   poll: async (hash, step) => (await firstRow<{ tooSoon: boolean }>(sql, SQL.poll, [hash, step]))?.tooSoon === true,
   deny: async (id) => !(await hasRow(sql, SQL.deny, [id])),
 });

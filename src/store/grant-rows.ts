@@ -1,18 +1,6 @@
-import type { Client } from "../clients/client.ts";
 import type { NewFamily, NewGrant } from "../core/stored-grants.ts";
 import { deleteInOrder, hex, type Json } from "./sql.ts";
-import { type DocumentClient, GRANTS } from "./tables/grants.ts";
-
-/** A client of a metadata document, for storage with a code or grant; null for any other. */
-export function storedClient(client: Client | undefined): DocumentClient | null {
-  if (client === undefined) return null;
-  const { secretHash: _, ...stored } = client;
-  return stored;
-}
-
-/** The stored client, as a member of a state; empty when there is none. */
-export const documentClientOf = (stored: DocumentClient | null): { readonly documentClient?: Client } =>
-  stored === null ? {} : { documentClient: { ...stored, secretHash: null } };
+import { GRANTS } from "./tables/grants.ts";
 
 /**
  * Whether a client is enabled: a registered one by its row; one without a row because its document was valid at the time of the grant.

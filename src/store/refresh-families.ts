@@ -1,13 +1,12 @@
 import type { FamilyState, RefreshFamilies } from "../core/ports.ts";
-import type { Confirmation } from "../core/stored-grants.ts";
 import { asSecretHash, isUuid } from "../random.ts";
 import { entriesIn, insertAudit, newAuditEntry } from "./audit-log.ts";
 import { coalesceByHash, coalesceTransitions } from "./coalesce.ts";
 import { pausedFor } from "./delegations.ts";
-import { clientEpochPassed, documentClientOf, endGrants, partiesLive } from "./grant-rows.ts";
+import { clientEpochPassed, endGrants, partiesLive } from "./grant-rows.ts";
 import { termsAmong } from "./resources.ts";
 import { amongKeys, fromHex, hex, jsonRows, rowsStatement, type Sql, seconds, statement } from "./sql.ts";
-import { type DocumentClient, GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
+import { GRANTS, REFRESH_FAMILIES } from "./tables/grants.ts";
 import { SUBJECT_JSON } from "./users.ts";
 
 /** Audience values that name a disabled client, or neither a client nor a web URI (a resource). The grant's client has authenticated. */
@@ -74,17 +73,11 @@ const REVOKE = statement(
   `with ${endGrants("id = (select grant_id from refresh_families where id = $1::uuid)")} ${insertAudit(entriesIn("$2"))}`,
 );
 
-interface FamilyRow extends Omit<FamilyState, "documentClient" | "currentHash" | "cnf"> {
-  readonly key: string;
-  readonly documentClient: DocumentClient | null;
-  readonly cnf: Confirmation | null;
-  readonly currentHash: string; // hexadecimal
-}
+/** Hashes are hexadecimal. */
+type FamilyRow = Omit<FamilyState, "currentHash"> & Readonly<Record<"key" | "currentHash", string>>;
 
-const stateOf = ({ key: _, documentClient, currentHash, cnf, ...family }: FamilyRow): FamilyState => ({
+const stateOf = ({ key: _, currentHash, ...family }: FamilyRow): FamilyState => ({
   ...family,
-  ...documentClientOf(documentClient),
-  ...(cnf !== null && { cnf }),
   currentHash: asSecretHash(fromHex(currentHash)),
 });
 

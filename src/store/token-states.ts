@@ -1,5 +1,5 @@
 import type { RevocationEvent, RevocationEvents } from "../core/revocation.ts";
-import type { TokenReference, TokenRoot, TokenState, TokenStates } from "../core/stored-grants.ts";
+import type { TokenReference, TokenState, TokenStates } from "../core/stored-grants.ts";
 import { isUuid } from "../random.ts";
 import { auditEach } from "./audit-log.ts";
 import { coalesceReads } from "./coalesce.ts";
@@ -47,12 +47,6 @@ const REVOKE = statement(
    select 1 as ended from ended`,
 );
 
-type StateRow = Omit<TokenState, "subject" | "root"> & {
-  readonly n: number;
-  readonly subject: TokenState["subject"] | null;
-  readonly root: TokenRoot | null;
-};
-
 const uuidOrNull = (text: string | undefined): string | null => (text !== undefined && isUuid(text) ? text : null);
 
 const keyOf = (token: TokenReference): string =>
@@ -64,8 +58,8 @@ const UNKNOWN: TokenState = {
   agentPaused: false,
   grantLives: false,
   clientEnabled: false,
-  subject: undefined,
-  root: undefined,
+  subject: null,
+  root: null,
 };
 
 export function tokenStates(sql: Sql): TokenStates {
@@ -80,11 +74,8 @@ export function tokenStates(sql: Sql): TokenStates {
       delegation_id: uuidOrNull(token.delegationId),
       agent: token.agent,
     }));
-    const found = await readRows<StateRow>(sql, OF, [jsonRows(rows)]);
-    const states = new Map<string, TokenState>();
-    for (const { n, subject, root, ...state } of found)
-      states.set(keyOf(tokens[n] as TokenReference), { ...state, subject: subject ?? undefined, root: root ?? undefined });
-    return states;
+    const found = await readRows<TokenState & { readonly n: number }>(sql, OF, [jsonRows(rows)]);
+    return new Map(found.map(({ n, ...state }): [string, TokenState] => [keyOf(tokens[n] as TokenReference), state]));
   }, keyOf);
   return {
     of: async (token) => (await load(token)) ?? UNKNOWN,

@@ -238,10 +238,10 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
       await log.record(anAudit("token.issued", { ...refusal, outcome: "success", requestId: "refused-4" }));
       const { clientId, grantType, reason } = refusal;
       expect(await log.refusalOf("refused-1")).toEqual({
-        ...{ clientId, grantType, reason, rule: "scope", error: "invalid_scope" },
+        ...{ clientId, grantType, reason, rule: "scope", error: "invalid_scope", workloadIssuer: null },
         at: expect.any(Number),
       });
-      expect(await log.refusalOf("refused-2")).toMatchObject({ reason, rule: undefined, error: undefined });
+      expect(await log.refusalOf("refused-2")).toMatchObject({ reason, rule: null, error: null });
       for (const other of ["refused-3", "refused-4", "refused", "\0"]) expect(await log.refusalOf(other)).toBeUndefined();
     });
 

@@ -21,11 +21,8 @@ import {
   wholeTime,
 } from "./table.ts";
 
-/** A client as its metadata document described it when a code was issued. It has no secret. */
-export type DocumentClient = Omit<Client, "secretHash">;
-
-/** Null for a client with a row of its own. */
-const documentClient = () => nullable(json<DocumentClient>());
+/** A client as its metadata document described it when a code was issued; null for a client with a row of its own. */
+const documentClient = () => nullable(json<Client>());
 
 /** How the user signed in; null where tokens do not say it. */
 const authentication = () => nullable(json<StatedAuthentication>());

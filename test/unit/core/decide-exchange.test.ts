@@ -56,7 +56,7 @@ const subject = (members: Partial<AccessTokenClaims> = {}, state: Parameters<typ
 });
 const ownToken = (members: Partial<AccessTokenClaims> = {}, state: Parameters<typeof aTokenState>[0] = {}): PresentedToken => ({
   claims: claims({ sub: "agent", client_id: "agent", jti: newJti(randomBytes), ...members }),
-  state: aTokenState({ grantLives: false, subject: undefined, root: undefined, ...state }),
+  state: aTokenState({ grantLives: false, subject: null, root: null, ...state }),
 });
 const facts = (members: Partial<ExchangeFacts> = {}): ExchangeFacts => ({
   client: agent,
@@ -99,7 +99,7 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses on its own, w
     [{ subject: undefined }, ["invalid_request", "subject_token_not_issued_here"]],
     [{ subject: subject({}, { now: 1900 }) }, ["invalid_request", "subject_token_expired"]],
     [{ subject: ownToken() }, ["invalid_request", "subject_is_no_user"]],
-    [{ subject: subject({}, { subject: undefined }) }, ["invalid_request", "subject_user_disabled"]],
+    [{ subject: subject({}, { subject: null }) }, ["invalid_request", "subject_user_disabled"]],
     [
       { subject: subject({}, { subject: { ...aSubject({ enabled: false }), role: "developer" } }) },
       ["invalid_request", "subject_user_disabled"],
@@ -220,7 +220,7 @@ describe("docs/protocol.md#token-exchange-rules: each rule refuses on its own, w
     ["a text that is no token", { subject: undefined }],
     ["an expired token", { subject: subject({}, { now: 1900 }) }],
     ["a revoked token", { subject: subject({}, { revoked: true }) }],
-    ["a disabled user", { subject: subject({}, { subject: undefined }) }],
+    ["a disabled user", { subject: subject({}, { subject: null }) }],
     ["a paused agent", { subject: subject({}, { agentPaused: true }) }],
   ])("%s is refused without a description", ([, members]) => {
     expect(descriptionOf(() => decideExchange(facts(members)))).toBeUndefined();

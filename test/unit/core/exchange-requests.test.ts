@@ -230,7 +230,7 @@ describe("a token exchange", () => {
   });
 
   test("records a refusal without user or grant where they are unknown", async () => {
-    const refused = await exchange({ state: { subject: undefined, root: undefined } });
+    const refused = await exchange({ state: { subject: null, root: null } });
     expect(refused.answer).toEqual(["invalid_request", "subject_user_disabled"]);
     expect(recordOf(refused)).not.toHaveProperty("userId");
     expect(recordOf(refused)).not.toHaveProperty("grantId");

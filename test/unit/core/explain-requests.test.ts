@@ -243,6 +243,7 @@ describe("explain of a refused request", () => {
     reason: "scope_not_allowed",
     rule: "scope",
     error: "invalid_scope",
+    workloadIssuer: null,
     at: 999.5,
   };
   async function explainRefusal(refused: RefusedRequest | undefined, requestId = "r1") {
@@ -280,7 +281,7 @@ describe("explain of a refused request", () => {
   });
 
   test("lists no rules for a record without a rule or with an unknown one", async () => {
-    const old = { ...record, rule: undefined, error: undefined };
+    const old = { ...record, rule: null, error: null };
     expect(await explainRefusal(old)).toEqual({
       rules: [],
       refused: { clientId: "notes-app", grantType: "client_credentials", reason: "scope_not_allowed", at: 999.5 },
@@ -289,17 +290,17 @@ describe("explain of a refused request", () => {
     expect(await explainRefusal({ ...record, grantType: "password" })).toMatchObject({ rules: [] });
     expect(await explainRefusal({ ...old, grantType: "password" })).toMatchObject({ rules: [] });
     expect(((await explainRefusal(old)) as { refused: object }).refused).not.toHaveProperty("error");
-    const unnamed = await explainRefusal({ ...record, error: undefined });
+    const unnamed = await explainRefusal({ ...record, error: null });
     expect((unnamed as { rules: object[] }).rules[9]).not.toHaveProperty("error");
   });
 
   const CI = "https://ci.example.test";
-  test.for<readonly [grantType: string, workloadIssuer: string | undefined, rule: string, passed: string | undefined]>([
-    [JWT_BEARER, undefined, "assertion_signed", "assertion_form"],
+  test.for<readonly [grantType: string, workloadIssuer: string | null, rule: string, passed: string | undefined]>([
+    [JWT_BEARER, null, "assertion_signed", "assertion_form"],
     [JWT_BEARER, CI, "workload_issuer", "workload_form"],
-    [JWT_BEARER, undefined, "workload_issuer", undefined],
+    [JWT_BEARER, null, "workload_issuer", undefined],
     ["client_credentials", CI, "scope", "confidential_client"],
-    ["client_credentials", undefined, "security_profile", "client_enabled"],
+    ["client_credentials", null, "security_profile", "client_enabled"],
   ])("of %s, by a workload of %s, lists the refusing rule %s after %s", async ([grantType, workloadIssuer, rule, passed]) => {
     const answer = await explainRefusal({ ...record, grantType, rule, workloadIssuer });
     const { rules } = answer as { rules: { rule: string; verdict: Verdict }[] };

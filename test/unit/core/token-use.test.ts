@@ -172,7 +172,7 @@ describe("introspection", () => {
     ["whose client is disabled", { clientEnabled: false }, false],
     ["whose grant has ended", { grantLives: false }, false],
     ["whose user is disabled", { subject: { ...aSubject({ enabled: false }), role: "user" } }, false],
-    ["whose user is deleted", { subject: undefined }, false],
+    ["whose user is deleted", { subject: null }, false],
     ["whose user has signed out", { root: { grantId: GRANT_ID, authTime: 900, signedOut: true } }, true],
   ])("reports the state of a token %s", async ([, state, active]) => {
     const { results } = await introspect([await tokenOf(claims())], { ports: states(state) });
@@ -297,7 +297,7 @@ describe("verification of a bearer token for the server's own routes", () => {
     ["an expired token", {}, USERINFO, { now: NOW + 900 }, ["invalid_token", "token_expired"]],
     ["a token in its last second", {}, USERINFO, { now: NOW + 899 }, "accepted"],
     ["a revoked token", {}, USERINFO, { revoked: true }, ["invalid_token", "token_ended"]],
-    ["a token without its user", {}, USERINFO, { subject: undefined }, ["invalid_token", "token_ended"]],
+    ["a token without its user", {}, USERINFO, { subject: null }, ["invalid_token", "token_ended"]],
     ["a token without openid", { scope: "email" }, USERINFO, {}, ["insufficient_scope", "openid_missing"]],
     ["a token for another audience", {}, MANAGEMENT, {}, ["invalid_token", "audience_is_not_the_issuer"]],
     [

@@ -243,7 +243,7 @@ test.for([
   ["a revoked token", { revoked: true }, false],
   ["a revoked grant", { grantLives: false }, false],
   ["a disabled client", { clientEnabled: false }, false],
-  ["a deleted user", { subject: undefined }, false],
+  ["a deleted user", { subject: null }, false],
   ["a disabled user", { subject: { ...aSubject(), role: "developer", enabled: false } }, false],
 ] as const)("docs/protocol.md#introspection: with %s a user's token is active: %s", ([, members, expected]) => {
   expect(stateHolds(claims, { ...live, ...members })).toBe(expected);
@@ -251,7 +251,7 @@ test.for([
 
 test("a client credentials token depends on neither a grant nor a user", () => {
   const own = accessTokenClaims({ ...contents, subject: "app", jti: newJti(randomBytes) });
-  expect(stateHolds(own, { ...live, grantLives: false, subject: undefined })).toBe(true);
+  expect(stateHolds(own, { ...live, grantLives: false, subject: null })).toBe(true);
 });
 
 test.for([

@@ -198,7 +198,7 @@ export const refreshToken: Grant<"refreshToken"> = {
     const found = await request.prefetched.family;
     const grace = { seconds: core.lifetimes.refreshReuseGrace, successor: hashSecret(core.successor(params, found?.currentHash)) };
     // Only the client can make a proof, so that one is assumed.
-    const confirmation = request.confirmation ?? found?.cnf;
+    const confirmation = request.confirmation ?? found?.cnf ?? undefined;
     const decision = decideRefresh(found, { client: request.client, params, confirmation }, grace, trace);
     if (decision.kind === "replay") throw decision.refusal;
     const { family, scopes, audience, terms } = decision;
