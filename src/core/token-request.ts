@@ -11,13 +11,13 @@ import { usingProof, withEntries } from "./effects.ts";
 import { authorizationCode } from "./grants/authorization-code/grant.ts";
 import { clientCredentials } from "./grants/client-credentials/grant.ts";
 import { deviceCode } from "./grants/device-code/grant.ts";
-import type { Grant, GrantRequest, Prefetched, RefusalAudit, TokenAnswer } from "./grants/grant.ts";
+import { type Grant, type GrantRequest, type Prefetched, type RefusalAudit, refusalRecord, type TokenAnswer } from "./grants/grant.ts";
 import { jwtBearer } from "./grants/jwt-bearer/grant.ts";
 import { refreshToken } from "./grants/refresh-token/grant.ts";
 import { tokenExchange } from "./grants/token-exchange/grant.ts";
 import { authenticateByGrant, presentsWorkload } from "./grants/workload/authentication.ts";
 import { workloadGrant } from "./grants/workload/grant.ts";
-import { because, ENFORCED, isVerdict } from "./policy/rule.ts";
+import { ENFORCED, isVerdict } from "./policy/rule.ts";
 import type { Core, CorePorts } from "./ports.ts";
 import type { DeviceState } from "./stored-grants.ts";
 import { workloadName } from "./workload/authentication.ts";
@@ -165,27 +165,15 @@ const UNRECORDED: readonly string[] = [
  */
 async function recordRefusal(error: unknown, request: GrantRequest, address: string, audit: RefusalAudit, core: Core): Promise<void> {
   const { publicClients, event } = audit;
-  const { clientId } = request.client;
-  if (isVerdict(error) && (publicClients || isConfidential(request.client)) && !UNRECORDED.includes(error.reason))
-    await core.audit.record({ ...recordOf(error, clientId, request), event });
+  const { client, grant, requestId, workload, refusalDetails } = request;
+  const { clientId } = client;
+  if (isVerdict(error) && (publicClients || isConfidential(client)) && !UNRECORDED.includes(error.reason)) {
+    const { grantType } = GRANTS[grant.case];
+    const about = { clientId, grantType, requestId, ...namedResources(grant.value), ...workload?.name, ...refusalDetails };
+    await core.audit.record(refusalRecord(event, error, about));
+  }
   if (publicClients) await countFailure(error, clientId, address, core);
 }
-
-const recordOf = (
-  refusal: Refusal,
-  clientId: string,
-  { grant, requestId, refusalDetails, workload }: Omit<GrantRequest, "client" | "prefetched">,
-) => ({
-  outcome: "failure" as const,
-  ...because(refusal),
-  actor: { type: "client" as const, id: clientId },
-  clientId,
-  grantType: GRANTS[grant.case].grantType,
-  requestId,
-  ...namedResources(grant.value),
-  ...workload?.name,
-  ...refusalDetails,
-});
 
 /** The resources that a request named. They were not judged yet, so that only what has the form of one is recorded. */
 function namedResources({ resource }: { readonly resource: readonly string[] }): { readonly resources?: readonly string[] } {
@@ -213,17 +201,8 @@ async function recordUnauthenticated(
 ): Promise<void> {
   const clientId = namedClient(credential);
   if (clientId === undefined) return;
-  const entry = {
-    event: "token.refused",
-    outcome: "failure",
-    ...because(refusal),
-    actor: { type: "client", id: clientId },
-    clientId,
-    grantType: TOKEN_EXCHANGE,
-    actChain: [clientId],
-    requestId,
-  } as const;
-  await audit.recordUnproven(entry, credential?.address ?? "");
+  const about = { clientId, grantType: TOKEN_EXCHANGE, actChain: [clientId], requestId };
+  await audit.recordUnproven(refusalRecord("token.refused", refusal, about), credential?.address ?? "");
 }
 
 /** How a failed authentication is answered: at first, and after many. */

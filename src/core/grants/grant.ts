@@ -1,12 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AuditEntry, AuditEvent } from "../../audit.ts";
 import { audienceOf, type Client } from "../../clients/client.ts";
-import { refusing } from "../../errors.ts";
+import { type Refusal, refusing } from "../../errors.ts";
 import type { TokenRequest, TokenResponseSchema, WouldBeGrantedSchema } from "../../gen/countersign/token/v1/token_pb.ts";
 import { isAbsoluteUri } from "../../protocol/access.ts";
 import { assertGrantComplete, GRANTS, type GrantCase } from "../../protocol/grants.ts";
 import { lifetimeAt, type ResourceTerms } from "../../resources/resource.ts";
-import type { Rule, RuleHead, RuleTrace } from "../policy/rule.ts";
+import { because, type Rule, type RuleHead, type RuleTrace } from "../policy/rule.ts";
 import type { Core, FamilyState } from "../ports.ts";
 import { signHybridJwt, signJwt } from "../signing/jws.ts";
 import type { CodeState, Confirmation, DeviceState, NewGrant, Subject } from "../stored-grants.ts";
@@ -160,3 +160,10 @@ export const issueRecord = <By extends "user" | "client">(
   const actor = { type: by, id: ids[`${by}Id`] };
   return { event, outcome: "success", actor, ...about, scope: scopes.join(" "), resources: audience };
 };
+
+/** The record of a refused request of a client. */
+export const refusalRecord = (
+  event: AuditEvent,
+  refusal: Refusal,
+  about: Omit<AuditEntry, "event" | "outcome" | "actor"> & { readonly clientId: string },
+): AuditEntry => ({ event, outcome: "failure", ...because(refusal), actor: { type: "client", id: about.clientId }, ...about });

@@ -2,7 +2,7 @@ import { type Client, isConfidential, isNotifiedOfLogout } from "../../../client
 import { Refusal } from "../../../errors.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { hashSecret, newHexSecret, newId, type SecretHash } from "../../../random.ts";
-import { because, ENFORCED } from "../../policy/rule.ts";
+import { ENFORCED } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { signJwt } from "../../signing/jws.ts";
 import { idTokenKey } from "../../signing/key-ring.ts";
@@ -16,10 +16,11 @@ import {
   type GrantRequest,
   issueRecord,
   previewOf,
+  refusalRecord,
   type TokenAnswer,
   type WouldBeGranted,
 } from "../grant.ts";
-import { type Bound, CODE_RULES, CODE_UNEXPIRED, decideCode, keyOfCode } from "./rules.ts";
+import { type Bound, CODE_RULES, CODE_UNEXPIRED, decideCode, keyOf } from "./rules.ts";
 
 type Request = GrantRequest<"authorizationCode">;
 type Decision = ReturnType<typeof decideCode>;
@@ -39,16 +40,8 @@ async function revokeReplayed(
   { client, requestId }: Request,
   core: Core,
 ): Promise<never> {
-  await core.grants.revoke(grantId, {
-    event: "code.replayed",
-    outcome: "failure",
-    ...because(refusal),
-    actor: { type: "client", id: client.clientId },
-    clientId: client.clientId,
-    grantType,
-    grantId,
-    requestId,
-  });
+  const { clientId } = client;
+  await core.grants.revoke(grantId, refusalRecord("code.replayed", refusal, { clientId, grantType, grantId, requestId }));
   throw refusal;
 }
 
@@ -140,7 +133,7 @@ export const authorizationCode: Grant<"authorizationCode"> = {
 
   async preview(request, core, trace) {
     // Only the client can make a proof, so that one is assumed.
-    const confirmation = request.confirmation ?? keyOfCode(await request.prefetched.code);
+    const confirmation = request.confirmation ?? keyOf(await request.prefetched.code);
     const decision = await decide({ ...request, ...(confirmation && { confirmation }) }, trace);
     if (decision.kind === "replay") throw decision.refusal;
     return previewOfCode(decision, request, core);

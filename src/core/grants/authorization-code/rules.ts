@@ -108,8 +108,9 @@ interface CodeRequest {
   readonly confirmation?: Confirmation | undefined;
 }
 
-/** The key that dpop_jkt of the authorization request bound a code to. */
-export const keyOfCode = (code: CodeState | undefined): Confirmation | undefined => (code?.dpopJkt ? { jkt: code.dpopJkt } : undefined);
+/** The key to which dpop_jkt of the authorization request bound a code, or a proof the request of a device. */
+export const keyOf = (of: Pick<CodeState, "dpopJkt"> | undefined): Confirmation | undefined =>
+  of?.dpopJkt ? { jkt: of.dpopJkt } : undefined;
 
 /**
  * Decides what a presented code entitles its client to. Pure.
@@ -123,7 +124,7 @@ export function decideCode(found: CodeState | undefined, { client, params, confi
   trace.check(CODE_VERIFIER_FORM, presented);
   const code = trace.check(CODE_KNOWN, presented);
   const { subject, agentPaused } = code;
-  const facts = { code, client, params, boundTo: keyOfCode(code), confirmation, subject, agentPaused };
+  const facts = { code, client, params, boundTo: keyOf(code), confirmation, subject, agentPaused };
   for (const rule of PRESENTER_RULES) trace.check(rule, facts);
   const replayed = trace.refusalOf(CODE_UNUSED, facts);
   if (replayed !== undefined) return { kind: "replay", grantId: code.grantId ?? "", refusal: replayed } as const;

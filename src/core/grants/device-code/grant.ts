@@ -7,7 +7,7 @@ import { DPOP_KEY, type DpopKeyFacts } from "../../dpop.ts";
 import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { CodeState, Confirmation, DeviceState } from "../../stored-grants.ts";
 import { previewOfCode, redeemCode } from "../authorization-code/grant.ts";
-import { type Bound, boundTo, SCOPE } from "../authorization-code/rules.ts";
+import { type Bound, boundTo, keyOf, SCOPE } from "../authorization-code/rules.ts";
 import { AGENT_NOT_PAUSED, GRANT_RULES, type Grant, type GrantRequest, USER_ENABLED } from "../grant.ts";
 
 /** A stored request; `code` once a user has approved it. */
@@ -78,9 +78,6 @@ interface StoredRequest {
   readonly confirmation?: Confirmation | undefined;
 }
 
-/** The key that the device proved with its request. */
-const keyOfDevice = (device: DeviceState | undefined): Confirmation | undefined => (device?.dpopJkt ? { jkt: device.dpopJkt } : undefined);
-
 /**
  * Decides what a device code entitles its client to. Pure.
  * @throws {Refusal} invalid_grant, expired_token, access_denied, invalid_scope, invalid_target
@@ -93,7 +90,7 @@ export function decideDevice(
   trace = ENFORCED,
 ) {
   const device = trace.check(DEVICE_CODE_KNOWN, { device: found });
-  const facts = { client, device, code, boundTo: keyOfDevice(device), confirmation };
+  const facts = { client, device, code, boundTo: keyOf(device), confirmation };
   for (const rule of REQUEST_RULES) trace.check(rule, facts);
   const pending = trace.refusalOf(APPROVED, facts);
   if (code === undefined || pending !== undefined) return { kind: "pending", refusal: pending } as const;
@@ -135,7 +132,7 @@ export const deviceCode: Grant<"deviceCode"> = {
   },
 
   async preview(request, core, trace) {
-    const confirmation = request.confirmation ?? keyOfDevice(await request.prefetched.device);
+    const confirmation = request.confirmation ?? keyOf(await request.prefetched.device);
     const decision = await decide({ ...request, ...(confirmation && { confirmation }) }, trace);
     if (decision.kind === "pending") throw decision.refusal;
     return previewOfCode(decision, request, core);

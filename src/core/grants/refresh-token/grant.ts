@@ -7,7 +7,7 @@ import { hashSecret, newHexSecret, type SecretHash, sameHash } from "../../../ra
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
 import { DPOP_KEY, type DpopKeyFacts } from "../../dpop.ts";
 import { narrowResource, narrowScope, remainingScopes, targetOf } from "../../policy/access.ts";
-import { because, ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
+import { ENFORCED, type Rule, type RuleHead } from "../../policy/rule.ts";
 import type { Core, FamilyState } from "../../ports.ts";
 import type { Confirmation } from "../../stored-grants.ts";
 import { newJti, signInClaims } from "../../tokens/access-token.ts";
@@ -19,6 +19,7 @@ import {
   type GrantRequest,
   issueRecord,
   previewOf,
+  refusalRecord,
   USER_ENABLED,
 } from "../grant.ts";
 
@@ -135,17 +136,9 @@ const { grantType } = GRANTS.refreshToken;
 
 /** Commits the revocation of the family, then refuses. */
 async function revokeReplayed(family: FamilyState, refusal: Refusal, { client, requestId }: Request, core: Core): Promise<never> {
-  await core.families.revoke(family.familyId, {
-    event: "refresh_token.replayed",
-    outcome: "failure",
-    ...because(refusal),
-    actor: { type: "client", id: client.clientId },
-    userId: family.subject.userId,
-    clientId: client.clientId,
-    grantType,
-    grantId: family.grantId,
-    requestId,
-  });
+  const { familyId, grantId, subject } = family;
+  const about = { userId: subject.userId, clientId: client.clientId, grantType, grantId, requestId };
+  await core.families.revoke(familyId, refusalRecord("refresh_token.replayed", refusal, about));
   throw refusal;
 }
 
