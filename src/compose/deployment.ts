@@ -17,8 +17,8 @@ import type { Log } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { type Failed, periodically } from "./periodically.ts";
 
-/** Seconds before their expiry from which on certificates are reported. deploy/prometheus-rules.yml has them too. */
 const A_DAY = 86_400;
+/** Seconds before their expiry from which on certificates are reported. deploy/prometheus-rules.yml has them too. */
 const NOTICE = 14 * A_DAY;
 
 /** The certificates of a process, and whether the first of each setting expires within 14 days or has expired. */
