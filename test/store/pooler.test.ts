@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { auditLog } from "../../src/store/audit-log.ts";
 import { auditPartitions } from "../../src/store/audit-partitions.ts";
@@ -30,7 +31,7 @@ async function aPooler(changed = (text: string): string => text) {
     .replace("listen_port = 6432", `listen_port = ${listening}`)
     .replace("auth_type = scram-sha-256", "auth_type = any")
     .replace(/^auth_file = .*$/m, "unix_socket_dir =")
-    .replace("default_pool_size = 20", "default_pool_size = 3");
+    .replace("default_pool_size = 20", `default_pool_size = 3\nadmin_users = ${username}`);
   writeFileSync(join(dir, "pgbouncer.ini"), changed(text), { mode: 0o644 });
   const account = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}; // it refuses to run as root
   const child: ChildProcess = spawn("pgbouncer", [join(dir, "pgbouncer.ini")], { ...account, stdio: ["ignore", "pipe", "pipe"] });
@@ -70,6 +71,26 @@ test("the audit trail gets its ranges behind PgBouncer, and records are sealed t
   expect(
     await runText(sql, "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'audit_links'::regclass order by 1"),
   ).toEqual([{ name: "audit_links_default" }, { name: "audit_links_first" }]);
+});
+
+test("what waits for a paused pooler is refused, and takes no effect once it goes on", async () => {
+  const url = await aPooler();
+  const { sql, close } = await openDatabase({ url, pool: { pooler: "transaction" } });
+  onTestFinished(() => close());
+  const admin = new pg.Client({ connectionString: Object.assign(new URL(url), { pathname: "/pgbouncer" }).href });
+  await admin.connect();
+  onTestFinished(() => admin.end());
+  const waiting = async () => (await admin.query("show pools")).rows.reduce((sum, row) => sum + Number(row.cl_waiting), 0);
+  await admin.query("pause");
+  // More than PgBouncer reads before it looks whether its client is still there.
+  const entry = anAudit("token.refused", { note: "a long note ".repeat(1_000) });
+  const refused = expect(auditLog(sql).record(entry)).rejects.toMatchObject({ reason: "storage_unavailable" });
+  await until("a statement that waits", async () => (await waiting()) > 0);
+  await refused;
+  await admin.query("resume");
+  await until("the next statement", async () => (await runText(sql, "select 1 as one")).length === 1);
+  await until("the end of the queue", async () => (await waiting()) === 0);
+  expect(await runText(sql, "select count(*)::int as count from audit_records")).toEqual([{ count: 0 }]);
 });
 
 test("a pooler whose connections lack the deadlines is refused with the setting's name", async () => {
