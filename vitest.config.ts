@@ -36,6 +36,7 @@ const WITH_STORAGE = [
   "test/store/pooler.test.ts",
   "test/rfc/contract-rolling-restart.test.ts",
   "test/rfc/contract-stopped-core.test.ts",
+  "test/rfc/contract-certificates.test.ts",
   "test/rfc/contract-workers.test.ts",
   "test/rfc/contract-crowded-sign-in.test.ts",
 ];
