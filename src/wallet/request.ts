@@ -1,4 +1,4 @@
-import { createHash, createHmac, createPrivateKey, type KeyObject, sign, type X509Certificate } from "node:crypto";
+import { createHmac, createPrivateKey, hash, type KeyObject, sign, type X509Certificate } from "node:crypto";
 import { setGlobalConfig } from "@openid4vc/oauth2";
 import { createOpenid4vpAuthorizationRequest } from "@openid4vc/openid4vp";
 import { z } from "zod";
@@ -34,14 +34,9 @@ export function verifierOf({ issuer, verifierCert, verifierKey, clientIdPrefix }
     return { clientId: `redirect_uri:${responseUri}`, responseUri, signer: undefined };
   }
   const chain = certificatesOf(verifierCert);
-  const named = clientIdPrefix === "x509_san_dns" ? new URL(issuer).hostname : thumbprint(chain[0]);
+  const named = clientIdPrefix === "x509_san_dns" ? new URL(issuer).hostname : hash("sha256", chain[0]?.raw ?? "", "base64url");
   return { clientId: `${clientIdPrefix}:${named}`, responseUri, signer: signerOf(createPrivateKey(verifierKey), chain) };
 }
-
-const thumbprint = (leaf: X509Certificate | undefined): string =>
-  createHash("sha256")
-    .update(leaf?.raw ?? "")
-    .digest("base64url");
 
 const signerOf = (key: KeyObject, chain: readonly X509Certificate[]): RequestSigner => ({
   x5c: chain.map((certificate) => certificate.raw.toString("base64")),

@@ -112,10 +112,12 @@ function formIn([value, ...more]: readonly string[]): Form | undefined {
 const COOKIE_SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /**
- * The values of all cookies whose name begins so; `=` ends it. White space beyond ASCII belongs to the name: browsers let other hosts set
- * `__Host-…` after a no-break space. A cookie without a name has no `=`. @see RFC 6265 §4.2.1, §5.4
+ * The values of all cookies with a name: several when another host of the domain has planted one. White space beyond ASCII belongs to the
+ * name: browsers let other hosts set `__Host-…` after a no-break space. A cookie without a name has no `=`. @see RFC 6265 §4.2.1, §5.4
+ * @param end what follows the name: a hyphen for those whose own names go on with it
  */
-function valuesAfter(header: string | undefined, start: string): readonly string[] {
+export function cookieValues(header: string | undefined, name: string, end: "=" | "-" = "="): readonly string[] {
+  const start = name + end;
   const values: string[] = [];
   for (const text of header?.split(";") ?? []) {
     const pair = text.replace(/^[ \t]+/, "");
@@ -124,9 +126,6 @@ function valuesAfter(header: string | undefined, start: string): readonly string
   }
   return values;
 }
-
-/** The values of all cookies with a name: several when another host of the domain has planted one. */
-export const cookieValues = (header: string | undefined, name: string): readonly string[] => valuesAfter(header, `${name}=`);
 
 /** The secret in a cookie. @returns undefined without the cookie, for several of the name, and for any other value */
 export function cookieSecret(header: string | undefined, name: string): string | undefined {
@@ -139,7 +138,7 @@ export const markOf = (secret: string): string => csrfToken(secret, "mark").slic
 
 /** The secrets that a browser keeps by their marks. @param name of the visitor's cookie */
 const replacedSecrets = (header: string | undefined, name: string): readonly string[] =>
-  valuesAfter(header, `${name}-`).filter((value) => COOKIE_SECRET.test(value));
+  cookieValues(header, name, "-").filter((value) => COOKIE_SECRET.test(value));
 
 /** A CSRF token, valid for one purpose. It is derived from a cookie's secret, so nothing is stored. */
 export const csrfToken = (secret: string, purpose: string): string => createHmac("sha256", secret).update(purpose).digest("base64url");

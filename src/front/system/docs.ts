@@ -21,7 +21,8 @@ export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readon
   const writing = { site: siteOf(issuer, brandings), language: "en", texts: TEXTS.en } as const; // as the description
   const page = loadOnce(async () => {
     const { referenceView } = await import("./reference.ts");
-    return referenceView(writing.site, (await describe()) as ApiDescription, softwareVersion()); // made by openApiDocument
+    const { version } = JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { version: string }; // our own file
+    return referenceView(writing.site, (await describe()) as ApiDescription, version); // made by openApiDocument
   });
   const description = loadOnce(async () => prepareDocument(JSON.stringify(await describe()), "application/json"));
   return [
@@ -47,8 +48,5 @@ export function docsRoutes({ issuer, brandings, describe }: DocsOptions): readon
     },
   ];
 }
-
-const softwareVersion = (): string =>
-  (JSON.parse(readFileSync(new URL("../../../package.json", import.meta.url), "utf8")) as { version: string }).version; // our own file
 
 const openApi = () => z.looseObject({ openapi: z.string(), paths: z.looseObject({}) }).meta({ id: "ApiDescription" });

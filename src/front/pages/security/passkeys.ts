@@ -41,8 +41,7 @@ export const newPasskeyOptions = accountForm(async (visit, _form, signedIn) => {
   const { ports, cookies } = visit;
   if (ports.relyingParty === undefined) throw new Refusal("not_found", "passkeys_unavailable");
   if (!isFresh(signedIn)) throw new Refusal("forbidden", "proof_too_old");
-  const browser = cookies.browser(visit.ctx);
-  sendJson(visit.ctx, await passkeyCreationOptions(signedIn.user, ports.relyingParty, browser, ports));
+  sendJson(visit.ctx, await passkeyCreationOptions(signedIn.user, ports.relyingParty, cookies.browser(visit.ctx), ports));
 });
 
 /** POST /account/security/passkeys: the passkey that a browser has made. */

@@ -133,8 +133,7 @@ export const signInPage: FormHandlers = {
 
 /** POST /login/passkey: the answer of a browser to a challenge. */
 export const passkeySignInPage = signInForm((visit, form) => {
-  const browser = visit.cookies.browser(visit.ctx);
-  const proof = { response: form.get("response") ?? "", browser };
+  const proof = { response: form.get("response") ?? "", browser: visit.cookies.browser(visit.ctx) };
   return signInByPasskey(proof, visit.ports, browserCaller(visit));
 });
 
@@ -143,8 +142,7 @@ export const passkeyOptionsPage = async (visit: Visit) => {
   const { ports, cookies, ctx } = visit;
   await formFor(visit, purposeOf);
   if (ports.relyingParty === undefined) throw new Refusal("not_found", "passkeys_unavailable");
-  const browser = cookies.browser(ctx);
-  sendJson(ctx, await passkeyOptions(ports.relyingParty, browser, ports, visit.caller));
+  sendJson(ctx, await passkeyOptions(ports.relyingParty, cookies.browser(ctx), ports, visit.caller));
 };
 
 /** Names a sign-in that waits. */
