@@ -155,8 +155,10 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
       revocations: revocationEvents(sql),
     }),
   );
-  const stopHeartbeat = periodically(HEALTH_EVERY, async () => listener.setServing(await answers(ready)), failed);
-  listener.setServing(true);
+  const isServing = () => listener.setServing(true);
+  const isAway = () => listener.setServing(false);
+  const stopHeartbeat = periodically(HEALTH_EVERY, () => ready.ping().then(isServing, isAway), failed);
+  isServing();
   return {
     core,
     port: listener.port,
@@ -170,12 +172,6 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
     },
   };
 }
-
-const answers = (ready: Readiness): Promise<boolean> =>
-  ready.ping().then(
-    () => true,
-    () => false,
-  );
 
 /** Keeps the document of a client that gets a code, for operators. */
 const keepingDocuments = (codes: AuthorizationCodes, documents: KeptDocuments | undefined): AuthorizationCodes => ({

@@ -9,32 +9,22 @@ import type { CallContext, Core } from "./ports.ts";
 /** The core with a change to every audit entry that is written with an effect. */
 export function withEntries(core: Core, changed: (entry: AuditEntry) => AuditEntry): Core {
   const { codes, families, grants, delegations, identityAssertions, audit } = core;
+  /** A write whose entry, which it takes last, is changed. */
+  const entering =
+    <Before extends readonly unknown[], Result>(write: (...given: [...Before, AuditEntry]) => Promise<Result>) =>
+    async (...given: [...Before, AuditEntry]): Promise<Result> =>
+      write(...(given.slice(0, -1) as unknown as Before), changed(given.at(-1) as AuditEntry));
   return {
     ...core,
-    codes: {
-      ...codes,
-      issue: async (hash, binding, ttl, entry) => codes.issue(hash, binding, ttl, changed(entry)),
-      redeem: async (hash, grant, family, entry) => codes.redeem(hash, grant, family, changed(entry)),
-    },
-    families: {
-      ...families,
-      rotate: async (id, from, to, entry) => families.rotate(id, from, to, changed(entry)),
-      keep: async (id, current, ttl, entry) => families.keep(id, current, ttl, changed(entry)),
-      revoke: async (id, entry) => families.revoke(id, changed(entry)),
-    },
-    grants: {
-      open: async (grant, family, sessionId, entry) => grants.open(grant, family, sessionId, changed(entry)),
-      revoke: async (id, entry) => grants.revoke(id, changed(entry)),
-    },
-    delegations: { record: async (delegation, entry) => delegations.record(delegation, changed(entry)) },
+    codes: { ...codes, issue: entering(codes.issue), redeem: entering(codes.redeem) },
+    families: { ...families, rotate: entering(families.rotate), keep: entering(families.keep), revoke: entering(families.revoke) },
+    grants: { open: entering(grants.open), revoke: entering(grants.revoke) },
+    delegations: { record: entering(delegations.record) },
     identityAssertions: identityAssertions && {
       ...identityAssertions,
-      assertions: {
-        ...identityAssertions.assertions,
-        accept: async (identity, grant, entry) => identityAssertions.assertions.accept(identity, grant, changed(entry)),
-      },
+      assertions: { ...identityAssertions.assertions, accept: entering(identityAssertions.assertions.accept) },
     },
-    audit: { ...audit, recordIssue: async (entry) => audit.recordIssue(changed(entry)) },
+    audit: { ...audit, recordIssue: entering(audit.recordIssue) },
   };
 }
 

@@ -1,4 +1,4 @@
-import { AGENT_MODES, audienceOf, type Client, isOwnProgram, MANAGE_CLIENTS, PERSONAL_SCOPES } from "../../clients/client.ts";
+import { AGENT_MODES, type Client, isOwnProgram, MANAGE_CLIENTS, PERSONAL_SCOPES } from "../../clients/client.ts";
 import { Refusal } from "../../errors.ts";
 import { isAbsoluteUri, isResourceUri, MAX_RESOURCES, parsedSpelling, parseScope, sameResource } from "../../protocol/access.ts";
 import { isAsStrong, PASSWORD_ACR } from "../../protocol/authentication-context.ts";
@@ -227,7 +227,8 @@ export const mayNameClient = (value: string): boolean => !/^https?:/i.test(value
 export const boundForm = (resource: string, bound: readonly string[]): string | undefined =>
   bound.includes(resource) ? resource : bound.find((each) => sameResource(each, resource));
 
-function within(bound: readonly string[], requested: readonly string[], otherwise: keyof typeof DESCRIPTIONS): readonly string[] {
+/** The requested part of a bound list in its spelling, or all of it. @throws {Refusal} invalid_target */
+export function within(bound: readonly string[], requested: readonly string[], otherwise: keyof typeof DESCRIPTIONS): readonly string[] {
   if (requested.length === 0) return bound;
   return [...new Set(requested.map((resource) => boundForm(resource, bound) ?? refuse(otherwise)))];
 }
@@ -247,14 +248,6 @@ function present(audience: readonly string[], isAbsent: (value: string) => boole
  */
 export const narrowResource = (resources: readonly string[], bound: readonly string[], absent: readonly string[] = []): readonly string[] =>
   present(within(bound, resources, "resource_outside_grant"), (value) => absent.includes(value));
-
-/**
- * The audience of a client's own token: the requested part of its `audience`, or all of it.
- * @throws {Refusal} invalid_target
- * @see docs/protocol.md#resources, docs/protocol.md#client-credentials
- */
-export const clientAudience = (resources: readonly string[], client: Client): readonly string[] =>
-  within(audienceOf(client), resources, "resource_outside_audience");
 
 /**
  * The audience of an exchanged token: what the request names, or all of the subject token's audience, without disabled or deleted clients.

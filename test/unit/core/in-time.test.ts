@@ -13,7 +13,7 @@ function aCore(members: Partial<Core> = {}) {
   const families = {
     rotate: async (...[, , , audit]: Parameters<Core["families"]["rotate"]>) => moments.push(audit.notAfter) > 0,
   };
-  return { moments, core: { families, ...members } as unknown as Core };
+  return { moments, core: { families, codes: {}, grants: {}, delegations: {}, audit: {}, ...members } as unknown as Core };
 }
 
 test("an effect carries the deadline of its call", async () => {

@@ -3,7 +3,7 @@ import { Refusal, refusing } from "../../../errors.ts";
 import { parseScope } from "../../../protocol/access.ts";
 import { GRANTS, type GrantType } from "../../../protocol/grants.ts";
 import { disabledAmong, type ResourceTerms } from "../../../resources/resource.ts";
-import { allowedAt, clientAudience, narrowResource } from "../../policy/access.ts";
+import { allowedAt, narrowResource, within } from "../../policy/access.ts";
 import { ENFORCED, type Rule } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { ownJti } from "../../tokens/access-token.ts";
@@ -27,6 +27,12 @@ const CONFIDENTIAL_CLIENT: Rule<Request> = {
   check: ({ client }) => isConfidential(client) || refusing("unauthorized_client")("public_client"),
 };
 
+export const refuseScope = (): never =>
+  refusing("invalid_scope")(
+    "scope_not_allowed",
+    "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
+  );
+
 const SCOPE: Rule<Request, readonly string[]> = {
   name: "scope",
   demand: "At least one scope, all of them in the client's allowlist and under its ceiling, none that needs a user.",
@@ -36,11 +42,7 @@ const SCOPE: Rule<Request, readonly string[]> = {
     if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
     const { resource } = grant.value;
     const allowed = allowedAt(client, { resources: resource.length > 0 ? resource : audienceOf(client), terms });
-    if (!requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)))
-      throw new Refusal("invalid_scope", "scope_not_allowed", {
-        description: "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
-      });
-    return requested;
+    return requested.every((name) => allowed.includes(name) && !PERSONAL_SCOPES.has(name)) ? requested : refuseScope();
   },
 };
 
@@ -52,7 +54,7 @@ export const RESOURCE: Rule<Targets, readonly string[]> = {
     "resource lies within the client's audience, which is its client_id unless an operator configured another. Disabled resources are left out.",
   source: "docs/protocol.md#client-credentials",
   check: ({ client, resource, terms = [] }) => {
-    const audience = clientAudience(resource, client);
+    const audience = within(audienceOf(client), resource, "resource_outside_audience");
     return terms.length === 0 ? audience : narrowResource([], audience, disabledAmong(audience, terms));
   },
 };

@@ -8,7 +8,7 @@ import { AGENT_SCOPES, allowedAt } from "../../policy/access.ts";
 import { ENFORCED, type Rule, type RuleHead, withoutDetails } from "../../policy/rule.ts";
 import type { Core } from "../../ports.ts";
 import { consumeWorkload } from "../../workload/authentication.ts";
-import { issueOwnToken, RESOURCE } from "../client-credentials/grant.ts";
+import { issueOwnToken, RESOURCE, refuseScope } from "../client-credentials/grant.ts";
 import { type Grant, type GrantRequest, previewOf, termsOfAudience } from "../grant.ts";
 
 type Facts = { readonly client: Client; readonly params: JwtBearerGrant; readonly terms: readonly ResourceTerms[] };
@@ -39,10 +39,7 @@ const SCOPE: Rule<Facts, readonly string[]> = {
   check({ client, params, terms }) {
     const allowed = allowedAt(client, { resources: params.resource, terms }).filter((name) => !PERSONAL_SCOPES.has(name));
     const requested = parseScope(params.scope);
-    if (!requested.every((name) => allowed.includes(name)))
-      throw new Refusal("invalid_scope", "scope_not_allowed", {
-        description: "The client may not have one of these scopes, or it is one for users only (openid, offline_access).",
-      });
+    if (!requested.every((name) => allowed.includes(name))) refuseScope();
     const scopes = requested.length > 0 ? requested : allowed.filter((name) => !AGENT_SCOPES.includes(name));
     if (scopes.length === 0) throw new Refusal("invalid_scope", "no_scope_left", { description: "The client may have no scope." });
     return scopes;
