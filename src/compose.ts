@@ -9,11 +9,10 @@ import { type DatabaseOutages, databaseOutages } from "./compose/database-outage
 import { reportingCertificates } from "./compose/deployment.ts";
 import { composeFront } from "./compose/front.ts";
 import { housekeeping, retainingAudit, sealing } from "./compose/housekeeping.ts";
-import { awaitNotice, keysOf } from "./compose/keys.ts";
+import { awaitNotice, keysOf, vaultOf } from "./compose/keys.ts";
 import { asStartFault, assertPortsFree, connectConfigured, openConfigured, openEphemeral } from "./compose/opening.ts";
 import { type Failed, periodically } from "./compose/periodically.ts";
 import { exporting, refusalLog, tracedSql } from "./compose/telemetry.ts";
-import { vaultOf } from "./compose/vault.ts";
 import { isWorker, metricsOfAll } from "./compose/worker.ts";
 import type { Config, Role } from "./config.ts";
 import { type DatabaseClock, databaseClock, TOLERANCE } from "./core/clocks.ts";

@@ -24,10 +24,10 @@ import { realmBrandings as readBrandings } from "../store/realms.ts";
 import type { Sql } from "../store/sql.ts";
 import type { Surroundings } from "./core.ts";
 import { deploymentOf, settingsOf, watchCallers } from "./deployment.ts";
+import { resealing } from "./keys.ts";
 import { listening } from "./opening.ts";
 import { frontRoutes } from "./routes.ts";
 import { observedCore, tracedCore, tracedRequests } from "./telemetry.ts";
-import { resealing } from "./vault.ts";
 import { waitWhileOthersServe } from "./worker.ts";
 
 export interface FrontSurroundings extends Surroundings {

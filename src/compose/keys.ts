@@ -6,9 +6,12 @@ import { publicKeysOf, type SigningKey, signingKey } from "../core/signing/keys.
 import { openMldsaKey } from "../core/signing/ml-dsa.ts";
 import { developmentKey } from "../development-keys.ts";
 import { readMldsaPrivate } from "../ml-dsa-key.ts";
+import { type SecretBox, secretBox } from "../secret-box.ts";
 import { notOwn } from "../store/directory-lock.ts";
 import { keyRegister } from "../store/key-register.ts";
 import type { Database } from "../store/orm.ts";
+import { reseal } from "../store/resealing.ts";
+import type { Sql } from "../store/sql.ts";
 import type { Log } from "../telemetry/log.ts";
 import { isWorker, waitWhileOthersServe } from "./worker.ts";
 
@@ -90,4 +93,23 @@ async function mldsaOf(config: Config) {
     throw new Error("JWT_MLDSA_PRIVATE_KEY: its pub does not belong to its priv; give the JWK as it was made, or leave pub out.");
   }
   return { key, hybrid };
+}
+
+/** Seals by VAULT_KEY; outside production by a key under DATA_DIR, which is made at first use. */
+export const vaultOf = ({ keys, environment, dataDir }: Config): SecretBox =>
+  secretBox(() => keys.vaultKey ?? (environment === "production" ? undefined : developmentKey(dataDir, "vault")), keys.vaultKeysPrevious);
+
+/** Encrypts all secrets by VAULT_KEY in the background, and warns of those that no key opens. @returns a function that stops it */
+export function resealing(config: Config, sql: Sql, log: Log, failed: (error: unknown) => void): () => Promise<void> {
+  const { vaultKey, vaultKeysPrevious } = config.keys;
+  if (vaultKey === undefined) return async () => undefined;
+  const stopping = new AbortController();
+  const work = reseal(sql, vaultOf(config), stopping.signal).then(({ replaced, unreadable }) => {
+    if (vaultKeysPrevious.length > 0) log.info("vault_resealed", { count: replaced });
+    if (unreadable > 0) log.warn("vault_unreadable", { count: unreadable, setting: "VAULT_KEY_PREVIOUS" });
+  }, failed);
+  return async () => {
+    stopping.abort();
+    await work;
+  };
 }

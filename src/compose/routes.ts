@@ -48,9 +48,9 @@ import { workloadDirectory } from "../store/workloads.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import type { Providers } from "../upstream/ports.ts";
 import type { Surroundings } from "./core.ts";
+import { vaultOf } from "./keys.ts";
 import { accountStores, managementPorts } from "./management.ts";
 import { reachesLoopback } from "./opening.ts";
-import { vaultOf } from "./vault.ts";
 
 export interface RouteParts extends Pick<Surroundings, "ephemeral" | "metrics" | "ready" | "databaseClock" | "diskIsFull" | "failed"> {
   readonly passwords: PasswordHashing;

@@ -17,7 +17,7 @@ import { intake } from "./intake.ts";
 import { type AddressOf, asResourceServer, type IntrospectionCall, introspectionService } from "./introspection.ts";
 import type { TokenCore } from "./local.ts";
 import { revocationFeed } from "./revocation-feed.ts";
-import { type RevocationStreams, serveRevocations } from "./revocation-streams.ts";
+import { serveRevocations } from "./revocation-streams.ts";
 import { admission, callRunner, MAX_IN_FLIGHT, type OnFault, type RunCall, serveUnary, type UnaryService } from "./served-call.ts";
 import { standardServices, standardStreams } from "./standard-services.ts";
 
@@ -100,7 +100,7 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
   const server = new Server({ ...SERVER_OPTIONS, interceptors: [intake(15_000, bodyBudget(BODY_BYTES, 0)), standardCalls.interceptor] });
   const run = callRunner(admission(maxInFlight), onFault);
   serveIntrospection(server, core, run, addressOf);
-  const streams: RevocationStreams | undefined =
+  const streams =
     revocations &&
     serveRevocations(
       server,

@@ -54,16 +54,14 @@ const method = IntrospectionService.method.watchRevocations;
 /** Answers are encoded bytes. */
 const SERVED = { ...servedMethod(method, REQUEST_BYTES.introspect), responseSerialize: asBuffer };
 
-/** The open streams of WatchRevocations. */
-export type RevocationStreams = { close(): void };
-
+/** Serves WatchRevocations. @returns its open streams */
 export function serveRevocations(
   server: Server,
   core: Pick<TokenCore, "introspect">,
   run: RunCall,
   feed: RevocationFeed,
   addressOf: AddressOf,
-): RevocationStreams {
+): { close(): void } {
   /** The client of each stream. */
   const open = new Map<Call, string>();
   const closing = new Map<Call, () => void>();
