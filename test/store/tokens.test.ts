@@ -55,7 +55,8 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
         agentPaused: false,
         grantLives: false,
         clientEnabled: true,
-        subject: undefined,
+        subject: null,
+        root: null,
       });
     });
 
@@ -75,7 +76,8 @@ describe.for(databaseKinds)("tokens on $name", ({ fresh }) => {
         agentPaused: false,
         grantLives: false,
         clientEnabled: false,
-        subject: undefined,
+        subject: null,
+        root: null,
       };
       expect(await states().of({ jti: word, clientId: word, grantId: word, userId: word })).toEqual(nothing);
     });
