@@ -31,6 +31,13 @@ describe("docker-compose.yml", () => {
     expect(compose).not.toMatch(/:\/\/[^/\s]+:[^/\s]+@/);
   });
 
+  test("lets a process end by a signal before it serves too, and once what is under way has ended, as docs/production.md does", () => {
+    expect(parse(compose)["x-service"]).toMatchObject({ init: true, stop_grace_period: "30s" });
+    const commands = read("docs/production.md").match(/^ +docker run .+$/gm) ?? [];
+    expect(commands.length).toBeGreaterThan(0);
+    expect(commands.filter((command) => !command.includes(" --init --stop-timeout 30 "))).toEqual([]);
+  });
+
   test("publishes on the loopback address only, and mounts the signing key into cores only", () => {
     expect(compose.match(/ports: .*/g)).toEqual(['ports: ["127.0.0.1:3000:3000", "127.0.0.1:3001:3001"]']);
     expect(compose.match(/^ +secrets: \[.*jwt_private_key.*\]$/gm)).toHaveLength(1);
