@@ -15,7 +15,7 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** The tests that drive a real Chromium, which waits for pages: two files at a time, beside the model and the contract test. */
+/** The tests that drive a real Chromium, which waits for pages: two files at a time: other suites may run beside them. */
 export default defineConfig({
   ...base,
   test: {

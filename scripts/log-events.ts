@@ -70,7 +70,7 @@ export const LOG_EVENTS: Readonly<Record<string, LogEvent>> = {
   certificate_expires: event(
     "warn",
     ["setting", "seconds"],
-    "At the start and each day: a certificate of this setting expires within 14 days, in `seconds`, or has expired (below 0).",
+    "At the start and each day, of each process: a certificate of this setting expires within 14 days, in `seconds`, or has expired (below 0).",
   ),
   setting_without_effect: event(
     "warn",

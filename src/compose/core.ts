@@ -155,10 +155,10 @@ export async function startCore(config: Config, role: Role, sql: Sql, keys: Keys
       revocations: revocationEvents(sql),
     }),
   );
-  const isServing = () => listener.setServing(true);
-  const isAway = () => listener.setServing(false);
-  const stopHeartbeat = periodically(HEALTH_EVERY, () => ready.ping().then(isServing, isAway), failed);
-  isServing();
+  const serve = () => listener.setServing(true);
+  const pause = () => listener.setServing(false);
+  const stopHeartbeat = periodically(HEALTH_EVERY, () => ready.ping().then(serve, pause), failed);
+  serve();
   return {
     core,
     port: listener.port,

@@ -21,8 +21,8 @@ function readChain(x5c: unknown): readonly X509Certificate[] {
 }
 
 /**
- * Whether a certificate names the issuer's URL or host, as Node prints it: `DNS:a.example, URI:https://a.example`. A quoted name with a comma
- * matches nothing. @see SD-JWT VC §3.5
+ * Whether a certificate names the issuer's URL or host. Node prints its subject names so: `DNS:a.example, URI:https://a.example`. A quoted name
+ * with a comma matches nothing. @see SD-JWT VC §3.5
  */
 const namesIssuer = ({ subjectAltName = "" }: X509Certificate, issuer: string): boolean =>
   subjectAltName.split(", ").some((name) => name === `URI:${issuer}` || name === `DNS:${new URL(issuer).hostname}`);

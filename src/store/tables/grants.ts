@@ -21,7 +21,7 @@ import {
   wholeTime,
 } from "./table.ts";
 
-/** A client as its metadata document described it when a code was issued; null for a client with a row of its own. */
+/** A client as its metadata document described it when a code was issued, without `secretHash` in rows of 0.1.0; null for one with a row of its own. */
 const documentClient = () => nullable(json<Client>());
 
 /** How the user signed in; null where tokens do not say it. */

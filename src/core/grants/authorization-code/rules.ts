@@ -108,7 +108,7 @@ interface CodeRequest {
   readonly confirmation?: Confirmation | undefined;
 }
 
-/** The key to which dpop_jkt of the authorization request bound a code, or a proof the request of a device. */
+/** The key of a code (`dpop_jkt` of its authorization request) or of a device's request (that of its proof). */
 export const keyOf = (of: Pick<CodeState, "dpopJkt"> | undefined): Confirmation | undefined =>
   of?.dpopJkt ? { jkt: of.dpopJkt } : undefined;
 

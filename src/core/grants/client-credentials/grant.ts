@@ -27,6 +27,7 @@ const CONFIDENTIAL_CLIENT: Rule<Request> = {
   check: ({ client }) => isConfidential(client) || refusing("unauthorized_client")("public_client"),
 };
 
+/** @throws {Refusal} invalid_scope, of a token that stands for no user @see docs/protocol.md#client-credentials */
 export const refuseScope = (): never =>
   refusing("invalid_scope")(
     "scope_not_allowed",

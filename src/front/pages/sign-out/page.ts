@@ -61,12 +61,14 @@ function ask(visit: Visit, { user }: SignedIn, request: ReturnType<typeof reques
       heading: question,
       lead: html`${signedInAs} <strong>${user.email}</strong>. ${accessStays}`,
       action: visit.site.path("/logout"),
-      members: html`${hidden(accountToken(visit, user))}${request.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`,
+      members: html`${hidden(accountToken(visit, user))}${request.map(hiddenMember)}`,
       submit: signOut,
       below: html`<a href="${visit.site.path("/account")}">${stay}</a>`,
     },
   );
 }
+
+const hiddenMember = ([name, value]: readonly [string, string]) => html`<input type="hidden" name="${name}" value="${value}">`;
 
 /** A user who signs out does not wait until it can be verified where the application wants the browser. */
 const noHint = (error: unknown): undefined => {
