@@ -15,14 +15,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** The tests that drive a real Chromium, which waits for pages: three files at a time, since with two the processors are idle for a seventh of it. */
+/** The tests that drive a real Chromium, which waits for pages: two files at a time, beside the model, the contract test and chaos. */
 export default defineConfig({
   ...base,
   test: {
     ...shared,
     include: ["test/browser/**/*.test.ts"],
     exclude: [],
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
   },
 });
