@@ -56,7 +56,7 @@ export interface FamilyState
   readonly audience: readonly string[];
   /** Clients in the audience that are disabled or deleted. */
   readonly absentClients: readonly string[];
-  readonly cnf?: Confirmation | null;
+  readonly cnf: Confirmation | null;
   /** Whether family or grant is revoked. */
   readonly revoked: boolean;
   /** Hash of the one token that may be used. */

@@ -86,7 +86,7 @@ export interface CodeBinding {
   readonly sessionId: string;
   /** Seconds since the epoch of the real authentication. */
   readonly authTime: number;
-  /** The client of a metadata document as it was when the code was issued. What earlier releases stored lacks `secretHash`. */
+  /** The client of a metadata document as it was when the code was issued. */
   readonly documentClient?: Client | null;
   /** consentFingerprint of that client. */
   readonly clientFingerprint?: string;

@@ -75,7 +75,8 @@ const CONSENT_SQL = statements("consent", {
      select input.* from input
        join sessions on sessions.id = input.session_id and sessions.user_id = input.user_id and ended_at is null and expires_at > now()
        join users on users.id = input.user_id and users.enabled and users.epoch = sessions.user_epoch
-     where exists (select 1 from registered) or starts_with(input.client_id, 'https://') for share of sessions),
+     where ${amongKeys("sessions.id", "session_id", "input")} and (exists (select 1 from registered) or starts_with(input.client_id, 'https://'))
+     for share of sessions),
    written as (
      insert into consents (${CONSENTS.names(NEW)}) select ${CONSENTS.values(NEW, "present")} from present
      on conflict (user_id, client_id) do update

@@ -17,7 +17,7 @@ import { coalesceReads, coalesceWrites } from "../../src/store/coalesce.ts";
 import { consents } from "../../src/store/consents.ts";
 import { delegationCuts } from "../../src/store/delegation-repository.ts";
 import { sessions } from "../../src/store/sessions.ts";
-import { jsonRows, type Sql, statement } from "../../src/store/sql.ts";
+import { amongKeys, jsonRows, type Sql, statement } from "../../src/store/sql.ts";
 import { revocationEvents } from "../../src/store/token-states.ts";
 import { managedUsers } from "../../src/store/users.ts";
 import { anId, DEFAULT_REALM_ID } from "../support/accounts.ts";
@@ -37,20 +37,23 @@ const REGISTER = statement(
    insert into users (id, realm_id, email, email_key) select id, realm_id, email, email from i`,
 );
 
-/** Moves the database's expiry times back instead of its clock forward, by the index of users: planned while the tables are small, a join reads all of them. */
+/**
+ * Moves the database's expiry times back instead of its clock forward. By the indexes: planned while the tables are small, a join alone would go
+ * on reading all of them.
+ */
 const AGE = statement(
   "model_age",
   `with i as materialized (select * from jsonb_to_recordset($1::jsonb) as i(user_id uuid, secs float8)),
    s as (
      update sessions set expires_at = expires_at - make_interval(secs => secs) from i
-     where sessions.user_id = i.user_id and sessions.user_id = any(array(select user_id from i))),
+     where sessions.user_id = i.user_id and ${amongKeys("sessions.user_id", "user_id", "i")}),
    c as (
      update authorization_codes set expires_at = expires_at - make_interval(secs => secs) from i
-     where authorization_codes.user_id = i.user_id and authorization_codes.user_id = any(array(select user_id from i)))
+     where authorization_codes.user_id = i.user_id and ${amongKeys("authorization_codes.user_id", "user_id", "i")})
    update refresh_families set expires_at = expires_at - make_interval(secs => secs), ends_at = ends_at - make_interval(secs => secs)
    from i join grants on grants.user_id = i.user_id
    where refresh_families.grant_id = grants.id
-     and refresh_families.grant_id = any(array(select id from grants where user_id = any(array(select user_id from i))))`,
+     and ${amongKeys("refresh_families.grant_id", "id", `grants where ${amongKeys("user_id", "user_id", "i")}`)}`,
 );
 
 const ENABLE = statement(

@@ -5,7 +5,7 @@ import { auditSealer } from "../../src/store/audit-sealer.ts";
 import { auditTrail } from "../../src/store/audit-trail.ts";
 import { authorizationCodes } from "../../src/store/authorization-codes.ts";
 import { clientDirectory, managedClients } from "../../src/store/clients.ts";
-import { consentRepository } from "../../src/store/consents.ts";
+import { consentRepository, consents } from "../../src/store/consents.ts";
 import { consumedIds } from "../../src/store/consumed-ids.ts";
 import { delegations } from "../../src/store/delegations.ts";
 import { grants } from "../../src/store/grants.ts";
@@ -162,6 +162,7 @@ if (TEST_DATABASE_URL !== undefined)
       "token_states",
       "grant_open",
       "consents_of",
+      "consent_give",
       "consumed_ids_insert",
       "delegation_record",
       "audit_record",
@@ -194,6 +195,18 @@ if (TEST_DATABASE_URL !== undefined)
       await managedClients(sql).byId(anId(), { kind: "all" });
       await managedClients(sql).ofOwner(scene.userId);
       await many(() => consentRepository(sql).of(scene.userId, "client-1", undefined));
+      await consents(sql).give(
+        {
+          id: anId(),
+          userId: scene.userId,
+          clientId: "client-1",
+          clientName: "One",
+          scopes: [],
+          resources: [],
+          sessionId: scene.sessionId,
+        },
+        anAudit("consent.given"),
+      );
       await many(() => consumedIds(sql).consume("client_assertion", "issuer", anId(), 60));
       await many(() => delegations(sql).record({ ...delegation, ...more } as never, anAudit("token.issued")));
       await many(() => auditLog(sql).recordIssue(anAudit("token.issued", { clientId: "client-1" })));
@@ -225,6 +238,12 @@ if (TEST_DATABASE_URL !== undefined)
           expect([name, mode, firstOf(won)["CTE Name"]]).toEqual([name, mode, "input"]);
         }
     }
+
+    test("a consent, planned while there are no sessions, finds its session by the index", async () => {
+      const give = (await statementsOf(requests)).get("consent_give") as StatementCall;
+      const nodes = nodesOf(await planOf(give, "force_generic_plan")).filter((node) => node["Relation Name"] === "sessions");
+      expect(nodes.map((node) => node["Node Type"])).toEqual([expect.stringMatching(/^(?:Index|Bitmap Heap) Scan$/)]);
+    });
 
     describe.for([
       [1, 10_000],

@@ -117,6 +117,7 @@ export const aFamily = (members: Partial<FamilyState> = {}): FamilyState => ({
   resourceTerms: [],
   authTime: 900,
   expiresAt: 5000,
+  cnf: null,
   revoked: false,
   currentHash: hashSecret("current"),
   usedAt: null,

@@ -86,7 +86,7 @@ export function connectionFindings(tested: readonly TestedConnection[]): readonl
           `connection_${name}`,
           `${shown(name)}: ${stage === "metadata" ? "its metadata cannot be used" : "it does not accept the client id and secret"} (${shown(reason ?? "")})`,
           stage === "metadata"
-            ? "check the issuer: countersign connections show"
+            ? `check the issuer: countersign connections show ${shown(name)}`
             : "check client id, secret and redirect URI at the provider",
         ),
   );
@@ -104,7 +104,7 @@ export function workloadFindings(identities: readonly Identity[]): readonly Find
     warning(
       "workload_subjects",
       `any branch or pull request could present ${shown(subject)}, and act as the client ${shown(clientId)}`,
-      "name an environment or a ref, in the subject or as a claim: countersign workloads assign",
+      `name an environment or a ref, in the subject or as a claim: countersign workloads assign ${shown(clientId)}`,
     ),
   );
   return findingsAbout("Workloads", results.length === 0 ? [none] : results);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Deployment, deploymentFindings } from "../../../src/cli/doctor/deployment.ts";
+import { connectionFindings, type Deployment, deploymentFindings } from "../../../src/cli/doctor/deployment.ts";
 import { unsafeSettings } from "../../../src/compose/deployment.ts";
 
 const NOW = Date.UTC(2026, 10, 22);
@@ -85,4 +85,21 @@ test("a key that is older than a year, or missing, is reported", () => {
   ]);
   expect(problemsOf({}, [key, { ...key, state: "withdrawn", publishedAt: 0 }])).toEqual([]);
   expect(problemsOf({}, [])).toEqual([expect.stringContaining("no core reports a key")]);
+});
+
+test("an identity provider that cannot be used is a fault, with what to do about it", () => {
+  const tested = [
+    { name: "google", works: true, stage: null, reason: null },
+    { name: "okta", works: false, stage: "metadata", reason: "name_not_resolved" },
+    { name: "entra", works: false, stage: "credentials", reason: "invalid_client" },
+  ] as const;
+  expect(connectionFindings(tested).map(({ verdict, found, change }) => [verdict, found, change])).toEqual([
+    ["ok", "google: the provider can be used, and knows this server", undefined],
+    ["fault", "okta: its metadata cannot be used (name_not_resolved)", "check the issuer: countersign connections show okta"],
+    [
+      "fault",
+      "entra: it does not accept the client id and secret (invalid_client)",
+      "check client id, secret and redirect URI at the provider",
+    ],
+  ]);
 });
