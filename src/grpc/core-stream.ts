@@ -34,19 +34,20 @@ const encodeCancel = (id: number): Uint8Array => toBinary(ConverseRequestSchema,
 /** Every core answers this at once, from memory. */
 const PING: Question = { name: "publicKeys", request: {}, budget: 1_000 };
 
-/** Milliseconds: silence before a ping, the wait for any answer to it, and the wait for a stream to open. */
-const PATIENCE = { quiet: 400, answer: 550, opening: 500 } as const;
+/** Milliseconds: silence before a ping, without an answer to it until calls are held, from then until they move, and for a stream to open. */
+const PATIENCE = { quiet: 400, answer: 150, held: 400, opening: 500 } as const;
 /** Milliseconds to read what has arrived, so that a process that was stopped itself does not blame the other side. */
 const LAST_CHANCE = 50;
 
 /**
  * Detects within a second that the other side of a stream has stopped answering. The connection does not show it: the kernel keeps it open
  * for a process that hangs, and so does a proxy in between.
+ * @param calls held while the answer to a ping is late: what has left is lost with a core that hangs
  * @param ask sends a ping  @param hung called once, when nothing arrived
  */
-function heartbeat(ask: () => void, hung: () => void) {
+function heartbeat(calls: Pick<ReturnType<typeof outbox>, "hold" | "release">, ask: () => void, hung: () => void) {
   let last = 0;
-  let step: "opening" | "quiet" | "asked" | "last chance" = "opening";
+  let step: "opening" | "quiet" | "asked" | "held" | "last chance" = "opening";
   let timer = setTimeout(turn, PATIENCE.opening);
   let receivedSince = false;
   const wait = (next: typeof step, milliseconds: number) => {
@@ -60,6 +61,9 @@ function heartbeat(ask: () => void, hung: () => void) {
     else if (receivedSince || step === "quiet") {
       ask();
       wait("asked", PATIENCE.answer);
+    } else if (step === "asked") {
+      calls.hold();
+      wait("held", PATIENCE.held);
     } else if (step === "last chance") hung();
     else wait("last chance", LAST_CHANCE);
   }
@@ -69,6 +73,7 @@ function heartbeat(ask: () => void, hung: () => void) {
     received(): void {
       last = performance.now();
       receivedSince = true;
+      calls.release();
     },
     stop: () => clearTimeout(timer),
   };
@@ -104,7 +109,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
     lastId += 1;
     questions.push(encodeCall(lastId, PING));
   };
-  const pulse = heartbeat(ping, () => giveUp("hung"));
+  const pulse = heartbeat(questions, ping, () => giveUp("hung"));
   /** Calls that have not left, or have no effect, move elsewhere; the others may still be answered. */
   function giveUp(how: "hung" | "late"): void {
     if (state === "retired") return;
@@ -137,7 +142,7 @@ export function openCoreStream(client: Client, metadata: Metadata, onEnd: (how: 
   return {
     /** `opening` until the core has accepted the stream; `retired` when it takes no more questions. */
     state: () => state,
-    busy: (): boolean => questions.writing(),
+    busy: (): boolean => questions.waits(),
     /** Takes no more questions; those in flight are still answered. */
     retire,
     /**

@@ -10,6 +10,7 @@ const BATCH_BYTES = 256 * 1024;
 export function outbox(write: (batch: Buffer, done: () => void) => void) {
   let queue: { bytes: Uint8Array; sent?: (() => void) | undefined }[] = [];
   let writing = false;
+  let held = false;
   let scheduled = false;
   let dropped = false;
   let finished: (() => void) | undefined;
@@ -20,7 +21,7 @@ export function outbox(write: (batch: Buffer, done: () => void) => void) {
   };
   const flush = () => {
     scheduled = false;
-    if (writing || queue.length === 0) return;
+    if (writing || held || queue.length === 0) return;
     let size = 0;
     let count = 0;
     for (const { bytes } of queue) {
@@ -28,8 +29,7 @@ export function outbox(write: (batch: Buffer, done: () => void) => void) {
       size += bytes.length;
       count += 1;
     }
-    const batch = queue.slice(0, count);
-    queue = queue.slice(count);
+    const batch = queue.splice(0, count);
     writing = true;
     for (const { sent } of batch) sent?.();
     write(
@@ -43,6 +43,11 @@ export function outbox(write: (batch: Buffer, done: () => void) => void) {
         finishWhenWritten();
       },
     );
+  };
+  const release = (): void => {
+    if (!held) return;
+    held = false;
+    flush();
   };
   return {
     /** Discards waiting bytes, and everything pushed from now on. */
@@ -59,11 +64,18 @@ export function outbox(write: (batch: Buffer, done: () => void) => void) {
       scheduled = true;
       setImmediate(flush);
     },
-    /** Calls `sent` once, when everything is written; never where the socket does not report the end of a write, as one that has closed may. */
+    /** Ends a hold, and calls `sent` once, when everything is written; never where the socket does not report the end of a write, as one that has closed may. */
     finish(sent: () => void): void {
       finished = sent;
+      release();
       finishWhenWritten();
     },
-    writing: (): boolean => writing,
+    /** Keeps what is pushed from now on, until `release`. */
+    hold(): void {
+      held = true;
+    },
+    release,
+    /** Whether what is pushed now would wait. */
+    waits: (): boolean => writing || held,
   };
 }

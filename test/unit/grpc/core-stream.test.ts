@@ -5,7 +5,12 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { afterAll, test as base, expect, onTestFinished, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
-import { ConverseRequestSchema, ConverseResponseSchema, TokenCoreService } from "../../../src/gen/countersign/token/v1/token_pb.ts";
+import {
+  type ConverseRequest,
+  ConverseRequestSchema,
+  ConverseResponseSchema,
+  TokenCoreService,
+} from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { connectToCore, frontMetadata } from "../../../src/grpc/core-channel.ts";
 import { remoteTokenCore } from "../../../src/grpc/core-client.ts";
 import { openCoreStream } from "../../../src/grpc/core-stream.ts";
@@ -88,7 +93,7 @@ async function aProxy(ports: () => number[]) {
 }
 
 /** A grpc-js server with a part of TokenCoreService only. */
-async function aServer(fill: (server: Server, core: ReturnType<typeof localTokenCore>) => void): Promise<{ port: number; seen: string[] }> {
+async function aServer(fill: (server: Server, core: ReturnType<typeof localTokenCore>) => void) {
   const { implementation, seen } = smallCore();
   const server = new Server();
   fill(server, localTokenCore(implementation));
@@ -96,23 +101,19 @@ async function aServer(fill: (server: Server, core: ReturnType<typeof localToken
     server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))),
   );
   cleanups.push(() => server.forceShutdown());
-  return { port, seen };
+  return { port, seen, server };
 }
 const run = callRunner(admission(256), onFault);
 
-// First, while no other front of this file has anything to do.
-base("a front has nothing to do for a stream whose core left in the middle of a write", async () => {
-  const streams: CoreDuplex[] = [];
-  const servers: Server[] = [];
-  const { port } = await aServer((server) => {
-    servers.push(server);
+/** A stream to a core that accepts it and does what `serve` makes of it. */
+async function aStream(serve: (stream: CoreDuplex) => void) {
+  const { port, server } = await aServer((server) => {
     const { converse } = TokenCoreService.method;
     server.addService(
-      { converse: { ...servedMethod(converse, 1), responseSerialize: asBuffer } },
+      { converse: { ...servedMethod(converse, 96 * 1024), responseSerialize: asBuffer } },
       {
-        // Accepts the stream, and reads nothing.
         converse: (stream: CoreDuplex) => {
-          streams.push(stream);
+          serve(stream);
           stream.on("error", () => undefined).sendMetadata(new Metadata());
         },
       },
@@ -124,6 +125,13 @@ base("a front has nothing to do for a stream whose core left in the middle of a 
   const ends: string[] = [];
   const stream = openCoreStream(client, frontMetadata(address), (how) => ends.push(how));
   await expect.poll(() => stream.state()).toBe("open");
+  return { server, stream, ends };
+}
+
+// First, while no other front of this file has anything to do.
+base("a front has nothing to do for a stream whose core left in the middle of a write", async () => {
+  const streams: CoreDuplex[] = [];
+  const { server, stream, ends } = await aStream((stream) => streams.push(stream)); // it reads nothing
 
   // More than the library keeps for a repetition: further bytes are written when the core has read others.
   const request = { tokens: Array.from({ length: 90 }, () => "x".repeat(10_000)) };
@@ -132,7 +140,7 @@ base("a front has nothing to do for a stream whose core left in the middle of a 
   expect(stream.busy()).toBe(true);
   streams[0]?.write(toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { closing: true })));
   await expect.poll(() => stream.state()).toBe("retired");
-  servers[0]?.forceShutdown();
+  server.forceShutdown();
   await expect.poll(() => ends).toEqual(["closed"]);
   expect(await Promise.all(calls)).toEqual([undefined, undefined, undefined]); // to be asked elsewhere
 
@@ -148,6 +156,33 @@ base("a front has nothing to do for a stream whose core left in the middle of a 
   for (let count = 0; count < 10; count += 1) await turn();
   // Not at every turn: the library may just be looking whether the core is back.
   expect(turns.filter((stack) => /\/(?:src\/grpc|@grpc)\//.test(stack)).length).toBeLessThan(10);
+});
+
+test("a call to a core that answers a ping late leaves after that answer; one to a core that never does is made elsewhere", async ({
+  expect,
+}) => {
+  const calls: (string | undefined)[] = [];
+  const streams: CoreDuplex[] = [];
+  const { stream, ends } = await aStream((stream) => {
+    streams.push(stream);
+    stream.on("data", ({ message }: { message: ConverseRequest }) => calls.push(...message.calls.map(({ request }) => request.case)));
+  });
+  const answer = () => streams[0]?.write(toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { answers: [{ id: 0 }] })));
+  const isHeld = () => expect.poll(() => stream.busy(), { interval: 5, timeout: 10_000 }).toBe(true);
+  const token = () => stream.ask({ name: "token", request: clientCredentials("a"), budget: 30_000 });
+
+  await isHeld();
+  const first = token();
+  await expect.poll(() => calls).toEqual(["publicKeys"]);
+  answer();
+  await expect.poll(() => calls).toEqual(["publicKeys", "token"]);
+  expect(stream.busy()).toBe(false);
+
+  await isHeld();
+  const second = token();
+  expect(await second).toBeUndefined();
+  expect([calls, ends]).toEqual([["publicKeys", "token", "publicKeys"], ["hung"]]);
+  void first.catch(() => undefined);
 });
 
 test("a front leaves a stream that began while its core was stopping", async ({ expect }) => {

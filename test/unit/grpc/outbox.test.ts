@@ -27,11 +27,11 @@ test("messages wait while the socket is busy, and are then sent together", async
   await turn();
   for (const text of ["b", "c"]) push(text);
   await turn();
-  expect([batches, box.writing()]).toEqual([["a"], true]);
+  expect([batches, box.waits()]).toEqual([["a"], true]);
   free();
   expect(batches).toEqual(["a", "bc"]);
   free();
-  expect(box.writing()).toBe(false);
+  expect(box.waits()).toBe(false);
 });
 
 test("a batch is bounded, and a larger message is sent alone", async () => {
@@ -70,4 +70,32 @@ test("an outbox is finished once, when everything is written", async () => {
   expect(finished).toEqual([2]);
   box.finish(() => finished.push(0));
   expect(finished).toEqual([2, 0]);
+});
+
+test("what is pushed while an outbox is held stays, and is sent together when it is released", async () => {
+  const { box, push, batches, free } = aSocket();
+  push("a");
+  await turn();
+  box.hold();
+  push("b");
+  free();
+  push("c");
+  await turn();
+  expect([batches, box.waits()]).toEqual([["a"], true]);
+  box.release();
+  expect(batches).toEqual(["a", "bc"]);
+  free();
+  expect(box.waits()).toBe(false);
+});
+
+test("an outbox that is finished while it is held sends what it has", async () => {
+  const { box, push, batches, free } = aSocket();
+  const finished: number[] = [];
+  box.hold();
+  push("a");
+  await turn();
+  box.finish(() => finished.push(batches.length));
+  expect([batches, finished]).toEqual([["a"], []]);
+  free();
+  expect(finished).toEqual([1]);
 });
