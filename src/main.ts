@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { constants } from "node:os";
 import { Argument, Command, InvalidArgumentError, Option } from "commander";
 import { completeHelp, registerServerCommands } from "./cli/commands.ts";
 import type { Shell } from "./cli/completion.ts";
@@ -24,6 +25,13 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   fail(error);
 });
+
+// In a container this is often process 1, which the kernel lets no signal end that it does not listen for. Later listeners come instead.
+if (process.pid === 1)
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+    });
 
 /** Prints messages that are meant for users, and nothing else. Ends when they are written: a pipe does not take thousands of faults at once. */
 function fail(error: unknown): void {

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { runText } from "../support/database.ts";
-import { cheapHashes, endProcesses, pause, type ServiceProcess, startProcess } from "../support/processes.ts";
+import { asProcess1, beginProcess, cheapHashes, endProcesses, pause, type ServiceProcess, startProcess } from "../support/processes.ts";
 import { startServer } from "../support/server.ts";
 import { wireTo } from "../support/wire.ts";
 
@@ -102,6 +102,23 @@ describe("R11: shutdown", () => {
     await drains(server); // signals that arrive together are one
     server.child.kill("SIGTERM");
     expect(await server.ended).toBe(1); // a graceful exit would be 0
+  });
+
+  test("process 1 of a container, which the kernel ends by no signal, ends by one before it serves, and in order once it does", async () => {
+    const silent = createServer().listen(0, "127.0.0.1"); // a database that does not answer
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const [, starting] = await Promise.all([
+      once(silent, "connection"),
+      beginProcess({ DATABASE_URL: `postgres://x@127.0.0.1:${port}/x`, ...asProcess1() }),
+    ]);
+    starting.child.kill("SIGTERM");
+    expect(await starting.ended).toBe(128 + 15);
+    silent.close();
+
+    const server = await startProcess(asProcess1());
+    server.child.kill("SIGINT");
+    expect(await server.ended).toBe(0);
   });
 
   test("the service keeps running when the reader of its standard output is closed", async () => {

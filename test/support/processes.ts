@@ -84,12 +84,8 @@ export async function countersign(args: readonly string[], env: Record<string, s
   return { code: await ended, said: said() };
 }
 
-/**
- * Starts `countersign serve` and waits until it answers.
- * @param env PORT and GRPC_PORT default to free ports  @param root a checkout whose source it runs
- * @throws {Error} with its output when it exits before
- */
-export async function startProcess(env: Record<string, string>, role?: "front" | "core", root?: string): Promise<ServiceProcess> {
+/** Starts `countersign serve`. @see startProcess */
+export async function beginProcess(env: Record<string, string>, role?: "front" | "core", root?: string) {
   const [port, grpcPort] = [env.PORT ?? String(await freePort()), env.GRPC_PORT ?? String(await freePort())];
   const given = {
     NODE_ENV: "test",
@@ -99,14 +95,24 @@ export async function startProcess(env: Record<string, string>, role?: "front" |
     ...env,
   };
   const settings = { ...given, PORT: port, GRPC_PORT: grpcPort };
-  const { child, ended, said } = launch(["serve", ...(role === undefined ? [] : ["--role", role])], settings, root);
-  const url = `http://localhost:${port}`;
+  const process = launch(["serve", ...(role === undefined ? [] : ["--role", role])], settings, root);
+  return { ...process, url: `http://localhost:${port}`, grpc: `127.0.0.1:${grpcPort}` } satisfies ServiceProcess;
+}
+
+/**
+ * Starts `countersign serve` and waits until it answers.
+ * @param env PORT and GRPC_PORT default to free ports  @param root a checkout whose source it runs
+ * @throws {Error} with its output when it exits before
+ */
+export async function startProcess(env: Record<string, string>, role?: "front" | "core", root?: string): Promise<ServiceProcess> {
+  const begun = await beginProcess(env, role, root);
+  const { url, child, said } = begun;
   const isUp = role === "core" ? async () => said().includes("Countersign is up") : () => answers(url);
   for (let tries = 0; !(await isUp()); tries++) {
     if (child.exitCode !== null || tries > 2_400) throw new Error(`the process did not start:\n${said()}`);
     await pause(50);
   }
-  return { url, grpc: `127.0.0.1:${grpcPort}`, child, said, ended };
+  return begun;
 }
 
 const answers = (url: string): Promise<boolean> =>
@@ -134,6 +140,9 @@ const preloaded = (source: string): Record<string, string> => ({
 export const preloads = (...each: readonly Record<string, string>[]): Record<string, string> => ({
   NODE_OPTIONS: each.map(({ NODE_OPTIONS }) => NODE_OPTIONS ?? "").join(" "),
 });
+
+/** The environment of a process that takes itself for the first one of a container. */
+export const asProcess1 = () => preloaded(`Object.defineProperty(process, "pid", { value: 1 });`);
 
 /** The environment of a process that hashes passwords at a low cost. */
 export const cheapHashes = (): Record<string, string> =>
