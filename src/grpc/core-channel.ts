@@ -15,9 +15,8 @@ const OPTIONS: ClientOptions = {
   // Reconnects within a moment to a core that restarts.
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 1_000,
-  // Closes a connection whose other end is silent; its streams were abandoned before that (core-stream.ts).
-  "grpc.keepalive_time_ms": 1_000,
-  "grpc.keepalive_timeout_ms": 2_000,
+  // No keepalive: Node sends no ping on a connection that drains, which grpc-js takes for a failure that ends its calls. Streams notice
+  // by themselves that the other end is silent (core-stream.ts).
   "grpc.enable_http_proxy": 0,
   "grpc.enable_channelz": 0,
   // Two clients of one process must not share one socket.

@@ -1,5 +1,5 @@
 import type { Http2Server } from "node:http2";
-import { isIPv6 } from "node:net";
+import { isIPv6, type Socket } from "node:net";
 import type { DescMethodUnary } from "@bufbuild/protobuf";
 import { experimental, logVerbosity, Server, ServerCredentials, setLogVerbosity } from "@grpc/grpc-js";
 import { BODY_BYTES, bodyBudget } from "../body-budget.ts";
@@ -48,8 +48,6 @@ const SERVER_OPTIONS = {
   // Connections are renewed, so that callers find new cores.
   "grpc.max_connection_age_ms": 600_000,
   "grpc.max_connection_age_grace_ms": 60_000,
-  "grpc.keepalive_time_ms": 30_000,
-  "grpc.keepalive_timeout_ms": 10_000,
   "grpc.enable_channelz": 0,
 };
 
@@ -145,12 +143,19 @@ export async function startGrpcListener(options: GrpcListenerOptions) {
   };
 }
 
+/**
+ * Milliseconds of silence after which the kernel asks whether the other end is there; ten seconds later the connection is lost. The
+ * library's own keepalive would also end calls of a connection that drains (core-channel.ts).
+ */
+const SILENCE = 30_000;
+
 /** Sets what the library has no options for. @returns the servers that listen */
 function listeningServers(server: Server, maxConnections: number): readonly Http2Server[] {
   const listening = [...(Reflect.get(server, "http2Servers") as ReadonlyMap<Http2Server, unknown>).keys()];
   for (const one of listening) {
     limitHeaders(one);
     one.maxConnections = maxConnections;
+    one.on("connection", (socket: Socket) => socket.setKeepAlive(true, SILENCE));
     // 511 connections would wait at most. A socket that listens already only gets the longer queue (listen(2)).
     (Reflect.get(one, "_handle") as { listen(backlog: number): number }).listen(BACKLOG);
   }
