@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { createGuard, introspection } from "@countersign/guard";
 import { grpcIntrospection } from "@countersign/guard/grpc";
 import { describe, expect, onTestFinished } from "vitest";
@@ -155,6 +155,47 @@ test("a guard over gRPC gives up a connection whose other end is lost", async ({
   await expect.poll(() => guard.verifyToken(token)).toBeDefined();
   name.stop(lost.port);
   await expect.poll(() => guard.verifyToken(token)).toMatchObject({ sub: ada.id });
+});
+
+/** A proxy to a gRPC server. Its first connection breaks when the server begins to answer a call. */
+async function cutAtFirstAnswer(port: number) {
+  let connections = 0;
+  const proxy = createServer((near) => {
+    const isFirst = connections++ === 0;
+    const far = connect(port, "127.0.0.1");
+    near.on("error", () => far.destroy()).on("close", () => far.destroy());
+    far.on("error", () => near.destroy()).on("close", () => near.destroy());
+    near.on("data", (bytes) => far.write(bytes));
+    far.on("data", (bytes) => {
+      if (isFirst && framesIn(bytes).includes(HEADERS)) near.destroy();
+      else near.write(bytes);
+    });
+  });
+  await once(proxy.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void proxy.close());
+  return { port: (proxy.address() as AddressInfo).port, connections: () => connections };
+}
+
+/** Types of the frames that begin in a piece of a connection that begins with one (RFC 9113 §4.1). */
+function framesIn(bytes: Buffer): readonly (number | undefined)[] {
+  const types = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) types.push(bytes[at + 3]);
+  return types;
+}
+const HEADERS = 1;
+
+test("a guard over gRPC makes an introspection once more that the server left unanswered as it ended", async ({ server }) => {
+  const { ada, token } = await aToken(server);
+  // Each attempt has a guard and a connection that breaks: a second question of one guard would succeed anyway.
+  const attempt = async () => {
+    const proxy = await cutAtFirstAnswer(Number(server.grpc.split(":")[1]));
+    const verification = grpcIntrospection({ ...AS_RESOURCE_SERVER, address: `http://127.0.0.1:${proxy.port}` });
+    const guard = guardFor(server, { verification });
+    onTestFinished(() => guard.close());
+    const { sub } = await guard.verifyToken(token);
+    return [sub, proxy.connections()];
+  };
+  await expect.poll(attempt).toEqual([ada.id, 2]);
 });
 
 test("invalid options throw a TypeError when the guard is created", () => {
