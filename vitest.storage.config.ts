@@ -10,6 +10,8 @@ const BLACK_BOX = ["test/rfc/**/*.test.ts", "test/interop/**/*.test.ts"];
 /** Programs and packages, which meet the same answers whatever the storage is. */
 const PROGRAMS = "test/interop/{agent-documents,documents,linters,mcp-conformance,mcp-hosts,python-programs,server-package}*.test.ts";
 const COMMANDS = "test/rfc/contract-every-command.test.ts";
+/** Expects that no request is refused, which a machine that runs the servers of other files too cannot promise. */
+const CROWD = "test/rfc/contract-beside-each-other.test.ts";
 
 export default defineConfig({
   ...everything,
@@ -19,7 +21,10 @@ export default defineConfig({
     // a low priority in processes of their own, would have no room.
     maxWorkers: 3,
     projects: [
-      { extends: true, test: { name: "one process", include: STORES, exclude: [COMMANDS, ...EMBEDDED], env: { TEST_SHAPE: "one" } } },
+      {
+        extends: true,
+        test: { name: "one process", include: STORES, exclude: [COMMANDS, CROWD, ...EMBEDDED], env: { TEST_SHAPE: "one" } },
+      },
       {
         extends: true,
         test: {
@@ -29,6 +34,7 @@ export default defineConfig({
           env: { TEST_SHAPE: "split" },
         },
       },
+      { extends: true, test: { name: "after the others", include: [CROWD], env: { TEST_SHAPE: "one" }, sequence: { groupOrder: 1 } } },
     ],
   },
 });
