@@ -26,7 +26,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   fail(error);
 });
 
-// In a container this is often process 1, which the kernel lets no signal end that it does not listen for. Later listeners come instead.
+// In a container this is often process 1, for which the kernel ignores a signal without a listener. Later listeners replace this one.
 if (process.pid === 1)
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const)
     process.on(signal, () => {

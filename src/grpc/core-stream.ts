@@ -34,7 +34,7 @@ const encodeCancel = (id: number): Uint8Array => toBinary(ConverseRequestSchema,
 /** Every core answers this at once, from memory. */
 const PING: Question = { name: "publicKeys", request: {}, budget: 1_000 };
 
-/** Milliseconds: silence before a ping, without an answer to it until calls are held, from then until they move, and for a stream to open. */
+/** Milliseconds: silence before a ping, the wait for its answer until calls are held, from then until they move, and for a stream to open. */
 const PATIENCE = { quiet: 400, answer: 150, held: 400, opening: 500 } as const;
 /** Milliseconds to read what has arrived, so that a process that was stopped itself does not blame the other side. */
 const LAST_CHANCE = 50;

@@ -64,7 +64,10 @@ export function outbox(write: (batch: Buffer, done: () => void) => void) {
       scheduled = true;
       setImmediate(flush);
     },
-    /** Ends a hold, and calls `sent` once, when everything is written; never where the socket does not report the end of a write, as one that has closed may. */
+    /**
+     * Ends a hold, and calls `sent` once, when everything is written; never where the socket does not report the end of a write, as one that
+     * has closed may.
+     */
     finish(sent: () => void): void {
       finished = sent;
       release();

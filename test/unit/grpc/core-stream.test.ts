@@ -1,11 +1,14 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { connect, createServer, type Server as NetServer, type Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Metadata, Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { afterAll, test as base, expect, onTestFinished, vi } from "vitest";
 import { Refusal } from "../../../src/errors.ts";
 import {
+  type ConverseAnswerSchema,
+  type ConverseCall,
   type ConverseRequest,
   ConverseRequestSchema,
   ConverseResponseSchema,
@@ -161,28 +164,32 @@ base("a front has nothing to do for a stream whose core left in the middle of a 
 test("a call to a core that answers a ping late leaves after that answer; one to a core that never does is made elsewhere", async ({
   expect,
 }) => {
-  const calls: (string | undefined)[] = [];
+  const calls: ConverseCall[] = [];
   const streams: CoreDuplex[] = [];
   const { stream, ends } = await aStream((stream) => {
     streams.push(stream);
-    stream.on("data", ({ message }: { message: ConverseRequest }) => calls.push(...message.calls.map(({ request }) => request.case)));
+    stream.on("data", ({ message }: { message: ConverseRequest }) => calls.push(...message.calls));
   });
-  const answer = () => streams[0]?.write(toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { answers: [{ id: 0 }] })));
+  const names = () => calls.map(({ request }) => request.case);
+  const answerLast = (result: NonNullable<MessageInitShape<typeof ConverseAnswerSchema>["result"]>) =>
+    streams[0]?.write(
+      toBinary(ConverseResponseSchema, create(ConverseResponseSchema, { answers: [{ id: calls.at(-1)?.id ?? 0, result }] })),
+    );
   const isHeld = () => expect.poll(() => stream.busy(), { interval: 5, timeout: 10_000 }).toBe(true);
   const token = () => stream.ask({ name: "token", request: clientCredentials("a"), budget: 30_000 });
 
   await isHeld();
-  const first = token();
-  await expect.poll(() => calls).toEqual(["publicKeys"]);
-  answer();
-  await expect.poll(() => calls).toEqual(["publicKeys", "token"]);
+  const late = token();
+  await expect.poll(names).toEqual(["publicKeys"]);
+  answerLast({ case: "publicKeys", value: {} });
+  await expect.poll(names).toEqual(["publicKeys", "token"]);
   expect(stream.busy()).toBe(false);
+  answerLast({ case: "token", value: { accessToken: "late" } });
+  expect(await late).toMatchObject({ accessToken: "late" });
 
   await isHeld();
-  const second = token();
-  expect(await second).toBeUndefined();
-  expect([calls, ends]).toEqual([["publicKeys", "token", "publicKeys"], ["hung"]]);
-  void first.catch(() => undefined);
+  expect(await token()).toBeUndefined();
+  expect([names(), ends]).toEqual([["publicKeys", "token", "publicKeys"], ["hung"]]);
 });
 
 test("a front leaves a stream that began while its core was stopping", async ({ expect }) => {
@@ -392,4 +399,18 @@ test("a listener on a public address does not start without TOKEN_CORE_SECRET", 
     onFault,
   });
   await expect(start).rejects.toThrow(/TOKEN_CORE_SECRET/);
+});
+
+test("the kernel asks after half a minute of silence whether the other end of a connection is there", async ({ expect }) => {
+  const { listener } = await aCore();
+  const socket = connect(listener.port, "127.0.0.1");
+  cleanups.push(() => socket.destroy());
+  await once(socket, "connect");
+  // proc_pid_net(5): addresses in hexadecimal; the third timer is that of keepalive, with the time until it ends in hundredths of a second.
+  const [local, remote] = [listener.port, socket.localPort ?? 0].map(
+    (port) => `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`,
+  );
+  const timer = () => readFileSync("/proc/net/tcp", "utf8").match(`${local} ${remote} 01 \\S+ 02:(\\w+)`)?.[1] ?? "0";
+  await expect.poll(() => Number.parseInt(timer(), 16)).toBeGreaterThan(2_000);
+  expect(Number.parseInt(timer(), 16)).toBeLessThanOrEqual(3_000);
 });
