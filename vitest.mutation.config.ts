@@ -11,6 +11,7 @@ export default defineConfig({
     ...shared,
     include: ["test/unit/{core,front}/**/*.test.ts", "test/rfc/front-{discovery,edge,oauth,register,system}.test.ts"],
     maxWorkers: 1,
+    execArgv: [], // Stryker runs them in threads, which take no sizes of the heap
     // A mutant that leaves a request without an answer fails its test before Stryker has to start a new worker.
     testTimeout: 2_500,
     hookTimeout: 2_500,

@@ -22,7 +22,7 @@ test("values with spaces are quoted", () => {
 test("an error is shown with its kind, code and first location, and those of its cause", () => {
   const cause = Object.assign(new Error("canary"), { code: "ECONNREFUSED" });
   const line = written("error", { error: new TypeError("canary", { cause }) });
-  expect(line).toMatch(/mail_written\n {4}TypeError at \S*pretty\.test\.ts:\d+:\d+\n {4}Error ECONNREFUSED at /);
+  expect(line).toMatch(/mail_written\n {4}TypeError at \S*pretty\.test\.ts\S*:\d+:\d+\n {4}Error ECONNREFUSED at /);
   expect(line).not.toContain("canary");
 });
 
