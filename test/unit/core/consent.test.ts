@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { Client } from "../../../src/clients/client.ts";
 import { consentFingerprint, mayHaveCodeAtOnce, mustAlwaysAsk } from "../../../src/core/policy/consent.ts";
@@ -42,6 +43,24 @@ test.for([
 test('CIMD "Changes": another jwks_uri voids a consent', () => {
   const at = (jwksUri: string) => consentFingerprint(published({ jwksUri }));
   expect(at("https://client.example.test/one")).not.toBe(at("https://client.example.test/two"));
+});
+
+const SPIFFE = { id: "spiffe://example.test/agent", bundleEndpoint: "https://example.test/bundle" };
+
+test.for([
+  ["without keys", {}, '[["none"],["http://127.0.0.1","https://a.example.test"],null]'],
+  [
+    "with keys and two methods",
+    { tokenEndpointAuthMethod: "private_key_jwt", alternativeAuthMethods: ["none"], jwks: { keys: [] } },
+    '[["none","private_key_jwt"],["http://127.0.0.1","https://a.example.test"],"inline"]',
+  ],
+  [
+    "with jwks_uri and a SPIFFE ID",
+    { redirectUris: ["not a URI"], jwksUri: "https://a.example.test/keys", spiffe: SPIFFE },
+    '[["none"],["not a URI"],"https://a.example.test/keys","spiffe://example.test/agent","https://example.test/bundle"]',
+  ],
+] as const)("the fingerprint of a document %s stays the same in later releases, which would ask all users again", ([, members, text]) => {
+  expect(consentFingerprint(published(members as Partial<Client>))).toBe(createHash("sha256").update(text).digest("base64url"));
 });
 
 test("registered clients have no fingerprint, and their consent may be remembered with any redirect URI", () => {
