@@ -14,11 +14,13 @@ import {
   serviceReach,
 } from "../../../src/core/policy/access.ts";
 import { missingConsent } from "../../../src/core/policy/consent.ts";
-import { aClient, clientGrant, descriptionOf, refusalOf } from "../../support/builders.ts";
+import type { ResourceTerms } from "../../../src/resources/resource.ts";
+import { aClient, clientGrant, descriptionOf, refusalOf, someTerms } from "../../support/builders.ts";
 
 /** Decides on client credentials of a client that is registered for the grant. */
-const decided = (members: Parameters<typeof aClient>[0], value: ReturnType<typeof clientGrant>) =>
+const decided = (members: Parameters<typeof aClient>[0], value: ReturnType<typeof clientGrant>, terms?: readonly ResourceTerms[]) =>
   decideClientCredentials({
+    ...(terms && { terms }),
     client: aClient({ grantTypes: ["client_credentials"], ...members }),
     grant: { case: "clientCredentials", value },
   });
@@ -52,6 +54,42 @@ test("docs/protocol.md#resources: the audience defaults to the client_id, or to 
   expect(decided({}, grant).audience).toEqual(["notes-app"]);
   const audience = ["https://a.example.test/", "https://b.example.test/"];
   expect(decided({ audience }, grant).audience).toEqual(audience);
+});
+
+const [NOTES, MAIL] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
+const records = (notes: Partial<ResourceTerms>, mail: Partial<ResourceTerms> = {}) => [
+  someTerms({ resource: NOTES, scopeNames: ["notes:read"], ...notes }),
+  someTerms({ resource: MAIL, ...mail }),
+];
+
+test.for([
+  ["all resources of its audience, each enabled", records({}), undefined, [NOTES, MAIL]],
+  ["the resources of its audience that are enabled", records({}, { enabled: false }), undefined, [NOTES]],
+  ["a resource that it names", records({}), [NOTES], [NOTES]],
+  [
+    "a named resource that is disabled, whose scopes are judged first",
+    records({ enabled: false }),
+    [NOTES],
+    ["invalid_scope", "scope_not_allowed"],
+  ],
+  [
+    "resources of which each is disabled, likewise",
+    records({ enabled: false }, { enabled: false }),
+    undefined,
+    ["invalid_scope", "scope_not_allowed"],
+  ],
+  [
+    "a scope that one record keeps from its kind",
+    records({}, { clients: [], scopeNames: ["notes:read"] }),
+    undefined,
+    ["invalid_scope", "scope_not_allowed"],
+  ],
+  ["a scope that only a resource that it does not name keeps", records({}, { clients: [], scopeNames: ["notes:read"] }), [NOTES], [NOTES]],
+] as const)("docs/protocol.md#resource-records: a client asks for %s", ([, terms, resource, expected]) => {
+  const grant = clientGrant({ scope: "notes:read", resource: [...(resource ?? [])] });
+  const outcome = () => decided({ audience: [NOTES, MAIL] }, grant, terms).audience;
+  const refusal = refusalOf(outcome);
+  expect(refusal === "granted" ? outcome() : refusal).toEqual(expected);
 });
 
 test("docs/protocol.md#scopes: scopes that are not allowed are dropped at authorize", () => {

@@ -158,6 +158,23 @@ describe("authorization_code", () => {
     expect(writes[0]?.[3]).toBeUndefined();
   });
 
+  test("subscribes a client with a logout URI to the session before it can sign in, and names the session", async () => {
+    const clients = [aClient({ backchannelLogoutUri: "https://notes.example.test/logout" })];
+    const { answer, writes } = await request(authorizationCode(), { clients, code: aCode() });
+    expect(writes.map(([method]) => method)).toEqual(["subscribe", "code.redeem"]);
+    expect(writes[0]).toEqual(["subscribe", aCode().sessionId, "notes-app"]);
+    expect(claimsOf((answer as { idToken: string }).idToken).sid).toBe(aCode().sessionId);
+  });
+
+  test("keeps how the user signed in, for the tokens of later refreshes", async () => {
+    const authentication = { acr: "urn:countersign:mfa", amr: ["pwd", "otp"], requested: [], inIdToken: true };
+    const { writes, token } = await request(authorizationCode(), { code: aCode({ authentication }) });
+    expect([writes[0]?.[2], token]).toMatchObject([
+      { authentication },
+      { acr: "urn:countersign:mfa", amr: ["pwd", "otp"], auth_time: 900 },
+    ]);
+  });
+
   test("narrows the access token, and keeps the grant's audience", async () => {
     const [first = ""] = aCode().resources;
     const { writes, token } = await request(authorizationCode({ resource: [first] }), { code: aCode() });

@@ -14,7 +14,7 @@ import {
   stateHolds,
   tokenReference,
 } from "../../../src/core/tokens/access-token.ts";
-import { idTokenClaims } from "../../../src/core/tokens/id-token.ts";
+import { identityAssertionClaims, idTokenClaims, readIdTokenHint } from "../../../src/core/tokens/id-token.ts";
 import { AccessTokenUse } from "../../../src/gen/countersign/token/v1/token_pb.ts";
 import { isUuid } from "../../../src/random.ts";
 import { aClient, aSubject, aTokenState, refusalOf } from "../../support/builders.ts";
@@ -189,6 +189,8 @@ test("arbitrary claims cause no error, and an accepted access token has storable
   );
 });
 
+const STATED = { acr: "urn:countersign:mfa", amr: ["pwd", "otp"], requested: ["urn:countersign:pwd"] };
+
 const idToken = {
   issuer: ISSUER,
   subject: aSubject(),
@@ -216,9 +218,64 @@ test.for([
     { scopes: ["openid", "email"], subject: aSubject({ emailVerified: false }) },
     { name: "Ada Lovelace" },
   ],
+  ["email is omitted without its scope", { scopes: ["openid", "profile"] }, { name: "Ada Lovelace" }],
+  ["sid is there for clients that are notified of its end", { sid: "s1" }, { name: "Ada Lovelace", sid: "s1" }],
+  [
+    "acr and amr are there when the request had acr_values",
+    { authentication: { ...STATED, inIdToken: true } },
+    { name: "Ada Lovelace", acr: "urn:countersign:pwd", amr: ["pwd", "otp"] },
+  ],
+  ["acr and amr are omitted otherwise", { authentication: { ...STATED, inIdToken: false } }, { name: "Ada Lovelace" }],
   ["the nonce is returned unmodified", { nonce: " n-0S6_WzA2Mj " }, { name: "Ada Lovelace", nonce: " n-0S6_WzA2Mj " }],
 ] as const)("docs/protocol.md#id-tokens: %s", ([, members, expected]) => {
   expect(idTokenClaims({ ...idToken, ...members })).toEqual({ ...always, ...expected });
+});
+
+const assertion = { ...contents, subject: aSubject(), audience: "https://other.example.test", resources: [] as string[], authTime: 990 };
+const asserted = {
+  iss: ISSUER,
+  sub: USER,
+  aud: "https://other.example.test",
+  client_id: "app",
+  jti: contents.jti,
+  iat: 1000,
+  exp: 1900,
+  auth_time: 990,
+  scope: "a b",
+};
+const EMAIL = { scopes: ["a", "email"] };
+
+test.for([
+  ["has no resource where none was requested", {}, {}],
+  ["names one resource as a text", { resources: ["https://r.example.test/"] }, { resource: "https://r.example.test/" }],
+  [
+    "names several resources as a list",
+    { resources: ["https://r.example.test/", "https://s.example.test/"] },
+    { resource: ["https://r.example.test/", "https://s.example.test/"] },
+  ],
+  ["has the address of the user for the scope email", EMAIL, { scope: "a email", email: "ada@example.test", email_verified: true }],
+  ["has no address that is not verified", { ...EMAIL, subject: aSubject({ emailVerified: false }) }, { scope: "a email" }],
+  ["names who acts", { act: { sub: "agent" } }, { act: { sub: "agent" } }],
+  ["is bound to the key of the client", { cnf: { jkt: "thumb" } }, { cnf: { jkt: "thumb" } }],
+] as const)("ID-JAG §3: an identity assertion %s", ([, members, expected]) => {
+  expect(identityAssertionClaims({ ...assertion, ...members })).toEqual({ ...asserted, ...expected });
+});
+
+test.for([
+  [
+    { sub: "u", aud: "c", sid: "s" },
+    { sub: "u", aud: "c", sid: "s" },
+  ],
+  [
+    { sub: "u", aud: "c", sid: 7 },
+    { sub: "u", aud: "c" },
+  ],
+  [{ sub: "u", aud: ["c"] }, undefined],
+  [{ aud: "c" }, undefined],
+  [undefined, undefined],
+] as const)("OIDC Core §3.1.2.1: a hint with the claims %j is read as %j", ([found, expected]) => {
+  const issuedTokens = { idToken: () => found } as unknown as Parameters<typeof readIdTokenHint>[1]["issuedTokens"];
+  expect(readIdTokenHint("token", { issuedTokens })).toEqual(expected);
 });
 
 const claims = accessTokenClaims(contents);
