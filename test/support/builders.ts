@@ -152,16 +152,22 @@ export const refreshGrant = (members: { scope?: string; resource?: string[] } = 
 
 export const clientGrant = (members: { scope?: string; resource?: string[] } = {}) => create(ClientCredentialsGrantSchema, members);
 
-/** The public code and private reason of a decision's refusal. */
-export function refusalOf(decide: () => unknown): readonly [string, string] | "granted" {
+/** What a decision gives, or the public code and private reason of its refusal. */
+export function outcomeOf<Given>(decide: () => Given): Given | readonly [string, string] {
   try {
-    decide();
-    return "granted";
+    return decide();
   } catch (error) {
     const { code, reason } = error as { code: string; reason: string };
     return [code, reason];
   }
 }
+
+/** The same, without what it gives. */
+export const refusalOf = (decide: () => unknown): readonly [string, string] | "granted" =>
+  outcomeOf(() => {
+    decide();
+    return "granted" as const;
+  });
 
 /** The public description of a decision's refusal; undefined for a bare one. */
 export function descriptionOf(decide: () => unknown): string | undefined {

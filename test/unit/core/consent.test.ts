@@ -59,7 +59,7 @@ test.for([
     { redirectUris: ["not a URI"], jwksUri: "https://a.example.test/keys", spiffe: SPIFFE },
     '[["none"],["not a URI"],"https://a.example.test/keys","spiffe://example.test/agent","https://example.test/bundle"]',
   ],
-] as const)("the fingerprint of a document %s stays the same in later releases, which would ask all users again", ([, members, text]) => {
+] as const)("the fingerprint of a document %s is what earlier releases stored with its consents", ([, members, text]) => {
   expect(consentFingerprint(published(members as Partial<Client>))).toBe(createHash("sha256").update(text).digest("base64url"));
 });
 

@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { type AssertionFacts, decideIdentityAssertion } from "../../../src/core/grants/jwt-bearer/rules.ts";
 import { JwtBearerGrantSchema } from "../../../src/gen/countersign/token/v1/token_pb.ts";
-import { aClient, refusalOf, someTerms } from "../../support/builders.ts";
+import { aClient, outcomeOf, refusalOf, someTerms } from "../../support/builders.ts";
 
 const [NOTES, MAIL] = ["https://notes.example.test/mcp", "https://mail.example.test/mcp"];
 const claims = {
@@ -58,9 +58,7 @@ test.for([
   ],
   ["is refused for a disabled resource", [notes({ enabled: false })], {}, ["invalid_grant", "resource_disabled"]],
 ] as const)("docs/protocol.md#resource-records: an assertion %s", ([, terms, params, expected]) => {
-  const outcome = () => decided({}, params, { terms }).scopes;
-  const refusal = refusalOf(outcome);
-  expect(refusal === "granted" ? outcome() : refusal).toEqual(expected);
+  expect(outcomeOf(() => decided({}, params, { terms }).scopes)).toEqual(expected);
 });
 
 test.for([

@@ -218,7 +218,6 @@ test.for([
     { scopes: ["openid", "email"], subject: aSubject({ emailVerified: false }) },
     { name: "Ada Lovelace" },
   ],
-  ["email is omitted without its scope", { scopes: ["openid", "profile"] }, { name: "Ada Lovelace" }],
   ["sid is there for clients that are notified of its end", { sid: "s1" }, { name: "Ada Lovelace", sid: "s1" }],
   [
     "acr and amr are there when the request had acr_values",

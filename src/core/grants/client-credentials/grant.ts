@@ -18,7 +18,7 @@ import {
   termsOfAudience,
 } from "../grant.ts";
 
-type Request = Pick<GrantRequest<"clientCredentials">, "client" | "grant"> & { readonly terms?: readonly ResourceTerms[] };
+type Request = Pick<GrantRequest<"clientCredentials">, "client" | "grant"> & { readonly terms: readonly ResourceTerms[] };
 
 const CONFIDENTIAL_CLIENT: Rule<Request> = {
   name: "confidential_client",
@@ -38,7 +38,7 @@ const SCOPE: Rule<Request, readonly string[]> = {
   name: "scope",
   demand: "At least one scope, all of them in the client's allowlist and under its ceiling, none that needs a user.",
   source: "docs/protocol.md#client-credentials",
-  check: ({ client, grant, terms = [] }) => {
+  check: ({ client, grant, terms }) => {
     const requested = parseScope(grant.value.scope);
     if (requested.length === 0) throw new Refusal("invalid_scope", "scope_missing", { description: "scope is missing." });
     const { resource } = grant.value;
@@ -47,14 +47,14 @@ const SCOPE: Rule<Request, readonly string[]> = {
   },
 };
 
-type Targets = { readonly client: Client; readonly resource: readonly string[]; readonly terms?: readonly ResourceTerms[] };
+type Targets = { readonly client: Client; readonly resource: readonly string[]; readonly terms: readonly ResourceTerms[] };
 
 export const RESOURCE: Rule<Targets, readonly string[]> = {
   name: "resource",
   demand:
     "resource lies within the client's audience, which is its client_id unless an operator configured another. Disabled resources are left out.",
   source: "docs/protocol.md#client-credentials",
-  check: ({ client, resource, terms = [] }) => {
+  check: ({ client, resource, terms }) => {
     const audience = within(audienceOf(client), resource, "resource_outside_audience");
     return terms.length === 0 ? audience : narrowResource([], audience, disabledAmong(audience, terms));
   },
